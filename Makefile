@@ -1,0 +1,48 @@
+# Two entry points on a machine with Python, make and g++: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*)
+
+.PHONY: demo test lint sanitize bench clean
+
+demo: $(VENV)/package
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+bench: $(VENV)/dev
+	$(BIN)/python -m benchmarks.binary
+
+sanitize: $(VENV)-sanitize/ready
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	$(VENV)-sanitize/bin/pytest tests
+
+clean:
+	rm -rf $(VENV) $(VENV)-sanitize build .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	touch $@
+
+$(VENV)/package: $(VENV)/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/dev: $(VENV)/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@ $(VENV)/package
+
+$(VENV)-sanitize/ready: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)-sanitize
+	$(VENV)-sanitize/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-sanitize/bin/python -m pip install --quiet --editable '.[dev]' \
+	  --config-settings=cmake.define.MAXMARGIN_SANITIZE=ON --config-settings=build-dir=build/sanitize
+	touch $@

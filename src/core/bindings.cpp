@@ -1,0 +1,262 @@
+// Python's view of the core: arrays in, arrays out. The only file here that knows of Python objects.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "any_rows.hpp"
+#include "solvers.hpp"
+#include "monitor.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace maxmargin {
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// Read element by element, so that a broadcast scalar needs no memory.
+template <class T>
+using StridedVector = nb::ndarray<const T, nb::ndim<1>, nb::device::cpu>;
+using Array = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+using DualOfLoss = std::tuple<double, double, double>;
+
+Array to_numpy(std::vector<double>&& values) {
+    auto* owned = new std::vector<double>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+    return Array(owned->data(), {owned->size()}, owner);
+}
+
+// The handles keep the arrays alive as long as the rows that look into them.
+struct PyRows {
+    AnyRows rows;
+    std::vector<nb::object> arrays;
+};
+
+AnyRows checked(const std::function<AnyRows()>& make) {
+    nb::gil_scoped_release unlocked;
+    return make();
+}
+
+template <class Value, class Index, class Pointer>
+PyRows csr_rows(const Vector<Value>& values, const Vector<Index>& indices, const Vector<Pointer>& starts,
+                std::size_t features) {
+    if (starts.size() == 0) {
+        throw std::invalid_argument("the row pointers (indptr) of X are empty");
+    }
+    const std::size_t rows = starts.size() - 1;
+    const std::size_t stored = std::min(values.size(), indices.size());
+    AnyRows any = checked([&] {
+        check_csr(indices.data(), stored, starts.data(), rows, features);
+        return AnyRows(CsrRows<Value, Index, Pointer>(values.data(), indices.data(), starts.data(), rows, features));
+    });
+    return {std::move(any), {nb::cast(values), nb::cast(indices), nb::cast(starts)}};
+}
+
+template <class Value>
+PyRows dense_rows(const Matrix<Value>& values) {
+    AnyRows any = checked([&] { return AnyRows(DenseRows<Value>(values.data(), values.shape(0), values.shape(1))); });
+    return {std::move(any), {nb::cast(values)}};
+}
+
+// Set from one thread to end solvers running in others.
+struct StopFlag {
+    std::atomic<bool> value{false};
+};
+
+std::vector<Variable> make_variables(const AnyRows& rows, const StridedVector<std::int8_t>& y,
+                                     const StridedVector<double>& C, const std::optional<StridedVector<double>>& alpha,
+                                     const Loss& loss, double bias) {
+    const std::size_t size = rows.size();
+    if (y.shape(0) != size || C.shape(0) != size || (alpha && alpha->shape(0) != size)) {
+        throw std::invalid_argument("y, C and alpha must have one entry per row of X");
+    }
+    std::vector<Variable> variables(size);
+    for (std::size_t i = 0; i < size; ++i) {
+        const double weight = C(i);
+        if (!(weight >= 0.0) || weight == infinity) {
+            throw std::invalid_argument("C must be finite and not negative in every row");
+        }
+        Variable& v = variables[i];
+        v.C = weight;
+        v.y = y(i);
+        if (weight > 0.0) {
+            v.curvature = rows.squared_norms()[i] + bias * bias + loss.diagonal(weight);
+            v.alpha = alpha ? std::clamp((*alpha)(i), loss.lower, loss.upper(weight)) : 0.0;
+        }
+    }
+    return variables;
+}
+
+std::vector<double> alphas_of(const std::vector<Variable>& variables) {
+    std::vector<double> alphas(variables.size());
+    std::transform(variables.begin(), variables.end(), alphas.begin(), [](const Variable& v) { return v.alpha; });
+    return alphas;
+}
+
+Loss make_loss(const DualOfLoss& dual) { return {std::get<0>(dual), std::get<1>(dual), std::get<2>(dual)}; }
+
+// Runs a solver with the interpreter unlocked. Python code it calls back may raise: that ends the solver, then is raised here.
+template <class Solver>
+nb::tuple run(double time_limit, const nb::object& on_report, const StopFlag& stop, const Solver& solver) {
+    std::exception_ptr failure;
+    auto with_python = [&failure](const auto& ask) {
+        nb::gil_scoped_acquire locked;
+        try {
+            return ask();
+        } catch (...) {
+            failure = std::current_exception();
+            return true;
+        }
+    };
+    auto interrupted = [&] {
+        return stop.value.load(std::memory_order_relaxed) || with_python([] {
+                   if (PyErr_CheckSignals() != 0) {
+                       throw nb::python_error();
+                   }
+                   return false;
+               });
+    };
+    std::function<bool(const Report&)> report;
+    if (!on_report.is_none()) {
+        report = [&](const Report& r) {
+            return with_python([&] {
+                const Array weights(const_cast<double*>(r.weights.data()), {r.weights.size()}, nb::handle());
+                return nb::cast<bool>(on_report(r.epoch, r.seconds, r.primal, r.dual, r.gap, r.active,
+                                                nb::cast(weights, nb::rv_policy::copy)));
+            });
+        };
+    }
+    std::vector<double> weights, alphas;
+    Outcome outcome;
+    {
+        nb::gil_scoped_release unlocked;
+        Monitor monitor(time_limit, report, interrupted);
+        outcome = solver(monitor, weights, alphas);
+    }
+    if (failure) {
+        std::rethrow_exception(failure);
+    }
+    return nb::make_tuple(to_numpy(std::move(weights)), to_numpy(std::move(alphas)), outcome.certificate.primal,
+                          outcome.certificate.dual, outcome.epochs, outcome.exit);
+}
+
+nb::tuple py_descend(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C,
+                     const DualOfLoss& dual_of_loss, double bias, OrderName order, bool shrinking,
+                     const std::optional<StridedVector<double>>& alpha, double tol, std::int64_t max_iter,
+                     double max_passes, double time_limit, std::uint64_t seed, const nb::object& on_report,
+                     const StopFlag& stop) {
+    return run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
+        const Loss loss = make_loss(dual_of_loss);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias);
+        const Options options{order, shrinking, tol, max_iter, max_passes, seed};
+        const Outcome outcome = descend(x.rows, variables, loss, bias, options, monitor, weights);
+        alphas = alphas_of(variables);
+        return outcome;
+    });
+}
+
+nb::tuple py_newton(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C,
+                    const DualOfLoss& dual_of_loss, double bias, const std::optional<StridedVector<double>>& alpha,
+                    double tol, std::int64_t max_iter, double time_limit, const nb::object& on_report,
+                    const StopFlag& stop) {
+    return run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
+        const Loss loss = make_loss(dual_of_loss);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias);
+        const Outcome outcome = newton(x.rows, variables, loss, bias, tol, max_iter, monitor, weights);
+        alphas = alphas_of(variables);
+        return outcome;
+    });
+}
+
+nb::tuple py_certify(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C,
+                     const DualOfLoss& dual_of_loss, double bias, const StridedVector<double>& alpha) {
+    std::vector<double> weights;
+    Certificate certificate;
+    {
+        nb::gil_scoped_release unlocked;
+        const Loss loss = make_loss(dual_of_loss);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias);
+        certificate = certify(x.rows, variables, loss, bias, weights);
+    }
+    return nb::make_tuple(certificate.primal, certificate.dual);
+}
+
+nb::ndarray<nb::numpy, double, nb::ndim<2>> py_score(const PyRows& x, const Matrix<double>& weights,
+                                                     const Vector<double>& intercepts) {
+    const std::size_t classes = weights.shape(0);
+    if (weights.shape(1) != x.rows.features() || intercepts.shape(0) != classes) {
+        throw std::invalid_argument("weights must be classes x features and intercepts have one entry per class");
+    }
+    auto* scores = new std::vector<double>(x.rows.size() * classes);
+    nb::capsule owner(scores, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+    {
+        nb::gil_scoped_release unlocked;
+        score(x.rows, weights.data(), intercepts.data(), classes, scores->data());
+    }
+    return {scores->data(), {x.rows.size(), classes}, owner};
+}
+
+template <class Value, class Index, class Pointer>
+void bind_csr(nb::class_<PyRows>& rows) {
+    rows.def_static("csr", &csr_rows<Value, Index, Pointer>, "values"_a.noconvert(), "indices"_a.noconvert(),
+                    "indptr"_a.noconvert(), "n_features"_a);
+}
+
+}  // namespace
+}  // namespace maxmargin
+
+NB_MODULE(_core, m) {
+    using namespace maxmargin;
+    using std::int32_t, std::int64_t;
+
+    nb::class_<PyRows> rows(m, "Rows");
+    bind_csr<float, int32_t, int32_t>(rows);
+    bind_csr<float, int32_t, int64_t>(rows);
+    bind_csr<float, int64_t, int32_t>(rows);
+    bind_csr<float, int64_t, int64_t>(rows);
+    bind_csr<double, int32_t, int32_t>(rows);
+    bind_csr<double, int32_t, int64_t>(rows);
+    bind_csr<double, int64_t, int32_t>(rows);
+    bind_csr<double, int64_t, int64_t>(rows);
+    rows.def_static("dense", &dense_rows<float>, "values"_a.noconvert());
+    rows.def_static("dense", &dense_rows<double>, "values"_a.noconvert());
+
+    nb::class_<StopFlag>(m, "StopFlag")
+        .def(nb::init<>())
+        .def("set", [](StopFlag& flag) { flag.value = true; })
+        .def("is_set", [](const StopFlag& flag) { return flag.value.load(); });
+
+    nb::enum_<OrderName>(m, "Order")
+        .value("PERMUTED", OrderName::permuted)
+        .value("UNIFORM", OrderName::uniform)
+        .value("ADAPTIVE", OrderName::adaptive);
+    nb::enum_<Exit>(m, "Exit")
+        .value("CONVERGED", Exit::converged)
+        .value("MAX_ITER", Exit::max_iter)
+        .value("TIME_LIMIT", Exit::time_limit)
+        .value("STOPPED", Exit::stopped)
+        .value("BUDGET", Exit::budget);
+
+    m.def("descend", &py_descend, "rows"_a, "y"_a, "C"_a, "loss"_a, "bias"_a, "order"_a, "shrinking"_a,
+          "alpha"_a.none(), "tol"_a, "max_iter"_a, "max_passes"_a, "time_limit"_a, "seed"_a, "on_report"_a.none(),
+          "stop"_a);
+    m.def("newton", &py_newton, "rows"_a, "y"_a, "C"_a, "loss"_a, "bias"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a,
+          "time_limit"_a, "on_report"_a.none(), "stop"_a);
+    m.def("score", &py_score, "rows"_a, "weights"_a, "intercepts"_a);
+    m.def("certify", &py_certify, "rows"_a, "y"_a, "C"_a, "loss"_a, "bias"_a, "alpha"_a);
+}

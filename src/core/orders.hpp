@@ -1,0 +1,244 @@
+// Which rows an epoch visits, and in which order. An order is a small struct with five members:
+//
+//     schedule(random)        the rows of the next epoch, in the order to visit them
+//     shrinks(i, v, U, lower, G)   asked before the step: leave row i out from now on?
+//     gained(i, gain)         told after the step: by how much the dual grew
+//     end_epoch()             after the last row
+//     restart()               all rows again, nothing learned (the shrunk problem is solved, the whole one is not)
+//
+// `hidden(i)` says whether row i is left out, `active()` how many are not.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "problem.hpp"
+#include "random.hpp"
+
+namespace maxmargin {
+
+using RowIndex = std::uint32_t;
+
+// Visits rows in random order, but near each other in memory: `pool` random pages of `page` neighbouring rows are shuffled
+// together, pool after pool. The rows of a pool stay in cache, and since they come from all over the matrix, data sorted by
+// class or holding runs of equal rows are mixed as well as by a full shuffle.
+class PagedShuffle {
+  public:
+    static constexpr std::size_t page = 64;
+    static constexpr std::size_t pool = 4;
+
+    void fill(std::span<const RowIndex> rows, std::vector<RowIndex>& schedule, Random& random) {
+        const std::size_t pages = (rows.size() + page - 1) / page;
+        order_.resize(pages);
+        for (std::size_t p = 0; p < pages; ++p) {
+            order_[p] = static_cast<RowIndex>(p);
+        }
+        random.shuffle(std::span(order_));
+        schedule.clear();
+        for (std::size_t first = 0; first < pages; first += pool) {
+            const std::size_t begin = schedule.size();
+            for (std::size_t p = first; p < std::min(first + pool, pages); ++p) {
+                const std::size_t start = order_[p] * page;
+                const std::size_t end = std::min(start + page, rows.size());
+                schedule.insert(schedule.end(), rows.begin() + static_cast<std::ptrdiff_t>(start),
+                                rows.begin() + static_cast<std::ptrdiff_t>(end));
+            }
+            random.shuffle(std::span(schedule).subspan(begin));
+        }
+    }
+
+  private:
+    std::vector<RowIndex> order_;
+};
+
+// Section 3.1 and 3.2 of Hsieh et al.: a random permutation per epoch, with shrinking by eq. 16.
+class Permuted {
+  public:
+    static constexpr bool visits_every_active_row_once = true;
+
+    Permuted(std::vector<RowIndex> rows, std::size_t size, bool shrinking)
+        : rows_(std::move(rows)), active_(rows_), hidden_(shrinking ? size : 0), shrinking_(shrinking) {}
+
+    std::span<const RowIndex> schedule(Random& random) {
+        highest_ = -infinity;
+        lowest_ = infinity;
+        shrunk_ = 0;
+        shuffle_.fill(active_, schedule_, random);
+        return schedule_;
+    }
+
+    bool shrinks(std::size_t i, const Variable& v, double lower, double upper, double G) {
+        if (!shrinking_) {
+            return false;
+        }
+        double violation = G;  // the projected gradient, eq. 8
+        if (v.alpha <= lower) {
+            if (G > shrink_above_) {
+                return hide(i);
+            }
+            violation = std::min(G, 0.0);
+        } else if (v.alpha >= upper) {
+            if (G < shrink_below_) {
+                return hide(i);
+            }
+            violation = std::max(G, 0.0);
+        }
+        highest_ = std::max(highest_, violation);
+        lowest_ = std::min(lowest_, violation);
+        return false;
+    }
+
+    void gained(std::size_t, double) {}
+
+    void end_epoch() {
+        shrink_above_ = highest_ > 0.0 ? highest_ : infinity;
+        shrink_below_ = lowest_ < 0.0 ? lowest_ : -infinity;
+        if (shrunk_ > 0) {
+            std::erase_if(active_, [this](RowIndex i) { return hidden_[i]; });
+        }
+    }
+
+    void restart() {
+        if (active_.size() == rows_.size()) {
+            return;
+        }
+        active_ = rows_;
+        std::fill(hidden_.begin(), hidden_.end(), false);
+        shrink_above_ = infinity;
+        shrink_below_ = -infinity;
+    }
+
+    bool hidden(std::size_t i) const { return shrinking_ && hidden_[i]; }
+    std::size_t active() const { return active_.size(); }
+
+  private:
+    bool hide(std::size_t i) {
+        hidden_[i] = true;
+        ++shrunk_;
+        return true;
+    }
+
+    std::vector<RowIndex> rows_;
+    std::vector<RowIndex> active_;
+    std::vector<RowIndex> schedule_;
+    std::vector<bool> hidden_;
+    PagedShuffle shuffle_;
+    bool shrinking_;
+    std::size_t shrunk_ = 0;
+    double highest_ = -infinity;
+    double lowest_ = infinity;
+    double shrink_above_ = infinity;
+    double shrink_below_ = -infinity;
+};
+
+// Algorithm 2 of Hsieh et al.: every step takes a row at random. An "epoch" is as many steps as there are rows.
+class Uniform {
+  public:
+    static constexpr bool visits_every_active_row_once = false;
+
+    explicit Uniform(std::vector<RowIndex> rows) : rows_(std::move(rows)), schedule_(rows_.size()) {}
+
+    std::span<const RowIndex> schedule(Random& random) {
+        const auto size = static_cast<std::uint32_t>(rows_.size());
+        for (RowIndex& slot : schedule_) {
+            slot = rows_[random.below(size)];
+        }
+        return schedule_;
+    }
+
+    bool shrinks(std::size_t, const Variable&, double, double, double) { return false; }
+    void gained(std::size_t, double) {}
+    void end_epoch() {}
+    void restart() {}
+    bool hidden(std::size_t) const { return false; }
+    std::size_t active() const { return rows_.size(); }
+
+  private:
+    std::vector<RowIndex> rows_;
+    std::vector<RowIndex> schedule_;
+};
+
+// Adaptive variable selection frequencies (Glasmachers & Dogan): a row is visited in proportion to its preference, which
+// grows when its steps gain more than the average step and falls when they gain less ("soft shrinking").
+class Adaptive {
+  public:
+    static constexpr bool visits_every_active_row_once = false;
+
+    Adaptive(std::vector<RowIndex> rows, std::size_t size)
+        : rows_(std::move(rows)),
+          preference_(size, 1.0F),
+          fade_(1.0 / static_cast<double>(std::max<std::size_t>(rows_.size(), 1))) {}
+
+    std::span<const RowIndex> schedule(Random& random) {
+        if (first_epoch_) {
+            shuffle_.fill(rows_, schedule_, random);
+            return schedule_;
+        }
+        double left = 0.0;  // the preferences not yet passed
+        for (const RowIndex i : rows_) {
+            left += preference_[i];
+        }
+        RowIndex* next = schedule_.data();
+        RowIndex* const end = next + schedule_.size();
+        for (const RowIndex i : rows_) {
+            const double slots = static_cast<double>(end - next);
+            const double share = slots * preference_[i] / left;
+            auto count = static_cast<std::ptrdiff_t>(share + random.uniform());  // the fraction is a probability
+            for (count = std::min(count, end - next); count > 0; --count) {
+                *next++ = i;
+            }
+            left -= preference_[i];
+        }
+        // Rounding of `left` may leave a slot or two open.
+        for (; next != end; ++next) {
+            *next = rows_[random.below(static_cast<std::uint32_t>(rows_.size()))];
+        }
+        random.shuffle(std::span(schedule_));
+        return schedule_;
+    }
+
+    bool shrinks(std::size_t, const Variable&, double, double, double) { return false; }
+
+    void gained(std::size_t i, double gain) {
+        if (first_epoch_) {
+            reference_ += gain * fade_;
+            return;
+        }
+        float& p = preference_[i];
+        // Without a reference gain nothing moves any more, and no row deserves to be preferred.
+        const double change = gain <= 0.0 || reference_ <= 0.0 ? no_gain : std::exp(rate * (gain / reference_ - 1.0));
+        p = static_cast<float>(std::clamp(p * change, lowest, highest));
+        reference_ += (gain - reference_) * fade_;
+    }
+
+    void end_epoch() { first_epoch_ = false; }
+
+    void restart() {}
+    bool hidden(std::size_t) const { return false; }
+    // Rows that are not (softly) shrunk to the lowest preference.
+    std::size_t active() const {
+        return static_cast<std::size_t>(std::count_if(
+            rows_.begin(), rows_.end(), [this](RowIndex i) { return preference_[i] > 1.5F * static_cast<float>(lowest); }));
+    }
+
+  private:
+    static constexpr double rate = 0.2;
+    static constexpr double lowest = 1.0 / 20.0;
+    static constexpr double highest = 20.0;
+    static constexpr double no_gain = 0.81873075307798182;  // exp(-rate)
+
+    std::vector<RowIndex> rows_;
+    std::vector<RowIndex> schedule_;
+    std::vector<float> preference_;
+    PagedShuffle shuffle_;
+    double fade_;
+    double reference_ = 0.0;
+    bool first_epoch_ = true;
+};
+
+}  // namespace maxmargin

@@ -1,0 +1,78 @@
+#include "simd.hpp"
+
+#include <algorithm>
+
+// Sanitizers and compilers without ifunc support build the plain version only.
+#if defined(__x86_64__) && defined(__linux__) && !defined(MAXMARGIN_SANITIZE)
+#define MAXMARGIN_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define MAXMARGIN_CLONES
+#endif
+
+namespace maxmargin {
+namespace {
+
+// Eight independent sums: enough for the compiler to keep vector lanes busy without reordering additions on its own.
+template <class Value, class Other>
+inline __attribute__((always_inline)) double dot_loop(const Value* x, const Other* w, std::size_t n) {
+    double sums[8] = {};
+    std::size_t k = 0;
+    for (; k + 8 <= n; k += 8) {
+        for (std::size_t j = 0; j < 8; ++j) {
+            sums[j] += static_cast<double>(x[k + j]) * static_cast<double>(w[k + j]);
+        }
+    }
+    for (; k < n; ++k) {
+        sums[0] += static_cast<double>(x[k]) * static_cast<double>(w[k]);
+    }
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+template <class Value>
+inline __attribute__((always_inline)) void axpy_loop(double a, const Value* x, double* w, std::size_t n) {
+    for (std::size_t k = 0; k < n; ++k) {
+        w[k] += a * static_cast<double>(x[k]);
+    }
+}
+
+template <class Unsigned, class Index>
+inline __attribute__((always_inline)) std::uint64_t largest_loop(const Index* indices, std::size_t n) {
+    Unsigned largest = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+        largest = std::max(largest, static_cast<Unsigned>(indices[k]));
+    }
+    return largest;
+}
+
+// Counts in blocks, because counters of the indices' own width are the ones that vectorise.
+template <class Index>
+inline __attribute__((always_inline)) std::size_t falls_loop(const Index* indices, std::size_t n) {
+    constexpr std::size_t block = 4096;
+    std::size_t falls = 0;
+    for (std::size_t first = 1; first < n; first += block) {
+        Index count = 0;
+        for (std::size_t k = first; k < std::min(first + block, n); ++k) {
+            count += indices[k - 1] >= indices[k] ? 1 : 0;
+        }
+        falls += static_cast<std::size_t>(count);
+    }
+    return falls;
+}
+
+using I32 = std::int32_t;
+using I64 = std::int64_t;
+
+}  // namespace
+
+MAXMARGIN_CLONES double dense_dot(const float* x, const double* w, std::size_t n) { return dot_loop(x, w, n); }
+MAXMARGIN_CLONES double dense_dot(const double* x, const double* w, std::size_t n) { return dot_loop(x, w, n); }
+MAXMARGIN_CLONES double dense_squared_norm(const float* x, std::size_t n) { return dot_loop(x, x, n); }
+MAXMARGIN_CLONES double dense_squared_norm(const double* x, std::size_t n) { return dot_loop(x, x, n); }
+MAXMARGIN_CLONES void dense_axpy(double a, const float* x, double* w, std::size_t n) { axpy_loop(a, x, w, n); }
+MAXMARGIN_CLONES void dense_axpy(double a, const double* x, double* w, std::size_t n) { axpy_loop(a, x, w, n); }
+MAXMARGIN_CLONES std::uint64_t largest_index(const I32* i, std::size_t n) { return largest_loop<std::uint32_t>(i, n); }
+MAXMARGIN_CLONES std::uint64_t largest_index(const I64* i, std::size_t n) { return largest_loop<std::uint64_t>(i, n); }
+MAXMARGIN_CLONES std::size_t count_falls(const I32* i, std::size_t n) { return falls_loop(i, n); }
+MAXMARGIN_CLONES std::size_t count_falls(const I64* i, std::size_t n) { return falls_loop(i, n); }
+
+}  // namespace maxmargin

@@ -1,0 +1,25 @@
+// The loops where a wider instruction set pays: dense rows and whole index arrays. simd.cpp compiles each for several
+// instruction sets and the loader picks one at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace maxmargin {
+
+double dense_dot(const float* x, const double* w, std::size_t n);
+double dense_dot(const double* x, const double* w, std::size_t n);
+double dense_squared_norm(const float* x, std::size_t n);
+double dense_squared_norm(const double* x, std::size_t n);
+void dense_axpy(double a, const float* x, double* w, std::size_t n);
+void dense_axpy(double a, const double* x, double* w, std::size_t n);
+
+// The largest of n indices read as unsigned numbers.
+std::uint64_t largest_index(const std::int32_t* indices, std::size_t n);
+std::uint64_t largest_index(const std::int64_t* indices, std::size_t n);
+
+// How many of n indices are not larger than the one before.
+std::size_t count_falls(const std::int32_t* indices, std::size_t n);
+std::size_t count_falls(const std::int64_t* indices, std::size_t n);
+
+}  // namespace maxmargin

@@ -1,0 +1,49 @@
+// The compiled doors to the solver templates, for rows of any type: what bindings.cpp calls.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "any_rows.hpp"
+#include "certificate.hpp"
+#include "loss.hpp"
+#include "monitor.hpp"
+#include "problem.hpp"
+
+namespace maxmargin {
+
+enum class OrderName { permuted, uniform, adaptive };
+
+struct Options {
+    OrderName order;
+    bool shrinking;
+    double tol;
+    std::int64_t max_iter;
+    double max_passes;  // work allowed, in passes over the data; ends with Exit::budget
+    std::uint64_t seed;
+};
+
+struct Outcome {
+    Certificate certificate;
+    std::int64_t epochs = 0;
+    Exit exit = Exit::converged;
+};
+
+// Starts from the alphas in `variables` and leaves the best ones there, with the weights that belong to them in `w`.
+Outcome descend(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, double bias, const Options& options,
+                Monitor& monitor, std::vector<double>& w);
+
+// Newton's method in the primal, from the weights of the alphas in `variables`; leaves there what `descend` leaves.
+Outcome newton(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, double bias, double tol,
+               std::int64_t max_iter, Monitor& monitor, std::vector<double>& w);
+
+// The exact values of given alphas, with w built from them.
+Certificate certify(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, double bias,
+                    std::vector<double>& w);
+
+// scores[i * classes + k] = w_k . x_i + intercept_k, with the w_k one after the other in `weights`.
+void score(const AnyRows& rows, const double* weights, const double* intercepts, std::size_t classes, double* scores);
+
+}  // namespace maxmargin

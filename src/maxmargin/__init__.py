@@ -1,0 +1,55 @@
+"""Linear support vector machines, trained to a certified duality gap.
+
+The names below load on first use, so that ``import maxmargin`` costs little more than ``import numpy``
+and never imports scikit-learn unless an estimator is touched.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.linear_svc import LinearSVC
+    from maxmargin.losses import LOSSES, Loss
+    from maxmargin.problems import BinaryProblem, Certificate
+    from maxmargin.solution import Report, Solution
+    from maxmargin.solvers import SOLVERS, solve
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BinaryProblem": "maxmargin.problems",
+    "Certificate": "maxmargin.problems",
+    "LOSSES": "maxmargin.losses",
+    "LinearSVC": "maxmargin.estimators.linear_svc",
+    "Loss": "maxmargin.losses",
+    "Report": "maxmargin.solution",
+    "SOLVERS": "maxmargin.solvers",
+    "Solution": "maxmargin.solution",
+    "solve": "maxmargin.solvers",
+}
+
+__all__ = [
+    "LOSSES",
+    "SOLVERS",
+    "BinaryProblem",
+    "Certificate",
+    "LinearSVC",
+    "Loss",
+    "Report",
+    "Solution",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'maxmargin' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

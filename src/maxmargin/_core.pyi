@@ -1,0 +1,76 @@
+"""The C++ kernels. Everything here trusts its caller for sizes it cannot check; use ``maxmargin.solve`` instead."""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Rows:
+    @staticmethod
+    def csr(values: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], n_features: int) -> Rows: ...
+    @staticmethod
+    def dense(values: NDArray[Any]) -> Rows: ...
+
+class StopFlag:
+    def __init__(self) -> None: ...
+    def set(self) -> None: ...
+    def is_set(self) -> bool: ...
+
+class Order(Enum):
+    PERMUTED = 0
+    UNIFORM = 1
+    ADAPTIVE = 2
+
+class Exit(Enum):
+    CONVERGED = 0
+    MAX_ITER = 1
+    TIME_LIMIT = 2
+    STOPPED = 3
+    BUDGET = 4
+
+# epoch, seconds, primal, dual, gap, active, weights; true ends the solver
+_OnReport = Callable[[int, float, float, float, float, int, NDArray[np.float64]], bool]
+# weights, alpha, primal, dual, epochs, exit
+_Outcome = tuple[NDArray[np.float64], NDArray[np.float64], float, float, int, Exit]
+
+def descend(
+    rows: Rows,
+    y: NDArray[np.int8],
+    C: NDArray[np.float64],
+    loss: tuple[float, float, float],
+    bias: float,
+    order: Order,
+    shrinking: bool,
+    alpha: NDArray[np.float64] | None,
+    tol: float,
+    max_iter: int,
+    max_passes: float,
+    time_limit: float,
+    seed: int,
+    on_report: _OnReport | None,
+    stop: StopFlag,
+) -> _Outcome: ...
+def newton(
+    rows: Rows,
+    y: NDArray[np.int8],
+    C: NDArray[np.float64],
+    loss: tuple[float, float, float],
+    bias: float,
+    alpha: NDArray[np.float64] | None,
+    tol: float,
+    max_iter: int,
+    time_limit: float,
+    on_report: _OnReport | None,
+    stop: StopFlag,
+) -> _Outcome: ...
+def certify(
+    rows: Rows,
+    y: NDArray[np.int8],
+    C: NDArray[np.float64],
+    loss: tuple[float, float, float],
+    bias: float,
+    alpha: NDArray[np.float64],
+) -> tuple[float, float]: ...
+def score(rows: Rows, weights: NDArray[np.float64], intercepts: NDArray[np.float64]) -> NDArray[np.float64]: ...

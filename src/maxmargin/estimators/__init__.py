@@ -1,0 +1,5 @@
+"""scikit-learn estimators. Nothing numerical happens here: they check input, build problems and call ``solve``."""
+
+from maxmargin.estimators.linear_svc import LinearSVC
+
+__all__ = ["LinearSVC"]

@@ -1,0 +1,427 @@
+"""The linear support vector classifier, by scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from maxmargin import _core
+from maxmargin.estimators.progress import STEPS, Progress
+from maxmargin.losses import LOSSES, Floats
+from maxmargin.one_versus_rest import map_threads
+from maxmargin.problems import BinaryProblem, make_rows
+from maxmargin.solution import EXITS, Solution
+from maxmargin.solvers import SOLVERS, solve
+
+
+class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Linear support vector classifier, trained to a certified duality gap.
+
+    Minimises ``1/2 |w|^2 + sum_i C_i loss(1 - y_i w.x_i)`` with
+    ``C_i = C * class weight * sample weight``; more than two classes are trained one versus the rest.
+
+    Parameters
+    ----------
+    loss : {"hinge", "squared_hinge", "least_squares"}, default="squared_hinge"
+        The loss of a margin.
+    C : float, default=1.0
+        Weight of the losses against the regulariser.
+    multi_class : {"ovr"}, default="ovr"
+        How more than two classes are treated: one versus the rest.
+    solver : {"auto", "dcd", "avsf", "online", "newton"}, default="auto"
+        The method. "auto" chooses by the number of features and the loss; ``solver_used_`` says what it chose.
+    tol : float, default=1e-3
+        Relative duality gap to reach: no other solution has an objective smaller by more than this share.
+    max_iter : int, default=10000
+        Most epochs (or Newton steps) per class and stage.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, as the weight of a constant column (never copied into ``X``).
+    penalize_intercept : {True}, default=True
+        The intercept is regularised like any other weight.
+    intercept_scaling : float, default=1.0
+        Value of the constant column. Larger values regularise the intercept less.
+    class_weight : dict or "balanced", default=None
+        Weight of each class; "balanced" weighs classes inversely to their frequencies. A row counts by the weight of
+        its own class in every one-versus-rest problem, as if it had been repeated.
+    shrinking : bool, default=True
+        Whether "dcd" sets rows aside that seem to stay at a bound.
+    warm_start : bool, default=False
+        Start from the dual variables of the previous fit. Needs the same rows in the same order.
+    n_jobs : int, default=None
+        Threads over classes; None means 1, -1 all processors. The result does not depend on it.
+    time_limit : float, default=None
+        Seconds for the whole fit. The best certified solution so far is kept.
+    random_state : int, RandomState instance or None, default=None
+        Seed of this fit. None means 0: fits are repeatable unless you ask otherwise.
+    verbose : int, default=0
+        1 prints a line per report of the solver.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights; always ``dual_coef_ @ X``.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, when ``X`` has them.
+    n_iter_ : int
+        Epochs or Newton steps, of the class that took most.
+    dual_coef_ : sparse array of shape (1, n_samples) or (n_classes, n_samples)
+        Signed dual variables, ``y_i alpha_i``.
+    support_ : ndarray of shape (n_SV,)
+        Rows with a nonzero dual variable.
+    n_support_ : ndarray of shape (n_classes,)
+        How many of them have each label.
+    primal_objective_, dual_objective_, duality_gap_ : float or ndarray of shape (n_classes,)
+        The certificate: the optimum lies between the two objectives. One value for two classes, else one per class.
+    converged_ : bool
+        Whether every certified gap is at most ``tol``.
+    solver_used_ : str or list of str
+        The stages the solver went through, one entry per class when there are more than two.
+    history_ : list of Report, or a list of such lists, one per class
+        The exact values along the way.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from maxmargin import LinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVC(C=0.1).fit(X, y)
+    >>> model.converged_, bool(model.duality_gap_ <= 1e-3)
+    (True, True)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [StrOptions(set(LOSSES))],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "multi_class": [StrOptions({"ovr"})],
+        "solver": [StrOptions(set(SOLVERS))],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "penalize_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "class_weight": [None, dict, StrOptions({"balanced"})],
+        "shrinking": ["boolean"],
+        "warm_start": ["boolean"],
+        "n_jobs": [None, Integral],
+        "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    coef_: Floats
+    intercept_: Floats
+    classes_: NDArray[Any]
+    dual_coef_: Any
+    support_: NDArray[np.intp]
+    n_support_: NDArray[np.intp]
+    n_iter_: int
+    primal_objective_: Any
+    dual_objective_: Any
+    duality_gap_: Any
+    converged_: bool
+    solver_used_: Any
+    history_: Any
+
+    def __init__(
+        self,
+        loss: str = "squared_hinge",
+        *,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
+        shrinking: bool = True,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.multi_class = multi_class
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.shrinking = shrinking
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LinearSVC:
+        """Train on rows ``X`` with labels ``y``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            float32 and float64, CSR or C-ordered dense, are used where they lie; anything else is converted by one copy.
+        y : array of shape (n_samples,)
+            Labels.
+        sample_weight : array of shape (n_samples,), default=None
+            Weight of each row; 2 is the same as writing the row twice, 0 as leaving it out.
+
+        Returns
+        -------
+        LinearSVC
+            The estimator itself.
+        """
+        self._refuse_what_does_not_combine()
+        start = time.perf_counter()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y holds one class only, {self.classes_[0]!r}; a classifier needs at least two classes")
+        C = self._row_weights(X, y, labels, sample_weight)
+        initial = self._initial_alphas(X.shape[0])
+        rows = make_rows(X)
+        # Two classes are one problem: the second against the first.
+        positives = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+        seeds = _seeds(self.random_state, len(positives))
+        progresses = self._start_callbacks(X, y, sample_weight, positives)
+
+        def train(task: int, stop: _core.StopFlag) -> Solution:
+            progress = progresses[task]
+            progress.begin()
+            problem = BinaryProblem(
+                X,
+                np.where(labels == positives[task], np.int8(1), np.int8(-1)),
+                C,
+                loss=self.loss,
+                bias=self.intercept_scaling if self.fit_intercept else 0.0,
+                rows=rows,
+            )
+            elapsed = time.perf_counter() - start
+            solution = solve(
+                problem,
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                shrinking=self.shrinking,
+                alpha=None if initial is None else problem.y * initial[task],
+                time_limit=None if self.time_limit is None else max(self.time_limit - elapsed, 1e-9),
+                seed=seeds[task],
+                callback=progress.report,
+                stop=stop,
+            )
+            progress.end()
+            return solution
+
+        solutions = map_threads(train, range(len(positives)), _threads(self.n_jobs))
+        self._store(solutions, positives, labels)
+        if len(positives) > 1:
+            self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
+        self._warn_unless_converged(solutions)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the rows: positive means the second class, or one column per class if there are more than two.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            ``X @ coef_.T + intercept_``.
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
+        )
+        scores = _core.score(make_rows(X), np.ascontiguousarray(self.coef_), np.ascontiguousarray(self.intercept_))
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of the rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The label with the largest score.
+        """
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _refuse_what_does_not_combine(self) -> None:
+        if not self.penalize_intercept:
+            raise ValueError(
+                "penalize_intercept=False is not supported by any solver yet; use penalize_intercept=True "
+                "with a large intercept_scaling (100, say), which leaves the intercept nearly free"
+            )
+        if self.fit_intercept is False and self.intercept_scaling != 1.0:
+            raise ValueError("intercept_scaling has no meaning with fit_intercept=False; leave it at 1.0")
+
+    def _row_weights(self, X: Any, y: Any, labels: NDArray[np.intp], sample_weight: ArrayLike | None) -> Any:
+        """``C_i``: a number when all rows count alike, else one per row."""
+        C: Any = float(self.C)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not np.any(sample_weight > 0):
+                raise ValueError("sample_weight is zero for all rows; at least one must count")
+            C = C * sample_weight
+        if self.class_weight is not None:
+            weights = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight
+            )
+            if np.any(weights < 0):
+                raise ValueError(f"class_weight must not be negative, but is {self.class_weight}")
+            C = C * weights[labels]
+        return C
+
+    def _initial_alphas(self, size: int) -> list[Floats] | None:
+        """Signed dual variables of the previous fit, one array per problem."""
+        if not self.warm_start or not hasattr(self, "dual_coef_"):
+            return None
+        problems = 1 if len(self.classes_) == 2 else len(self.classes_)
+        if self.dual_coef_.shape != (problems, size):
+            raise ValueError(
+                f"warm_start=True continues from {self.dual_coef_.shape[1]} rows and {self.dual_coef_.shape[0]} "
+                f"one-versus-rest problems, but this fit has {size} and {problems}; use warm_start=False"
+            )
+        return list(self.dual_coef_.toarray())
+
+    def _start_callbacks(self, X: Any, y: Any, sample_weight: Any, positives: list[int]) -> list[Progress]:
+        """One `Progress` per problem; without callbacks they only print."""
+        several = len(positives) > 1
+        metadata = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        context = self._init_callback_context(
+            max_subtasks=len(positives) if several else STEPS, sequential_subtasks=not several
+        )
+        if several:
+            context.call_on_fit_task_begin(estimator=self, **metadata)
+        if not hasattr(self, "_skl_callbacks"):
+            context = None
+        progresses = []
+        for task, positive in enumerate(positives):
+            label = f"class {self.classes_[positive]}: " if several else ""
+            task_context = (
+                context.subcontext(task_name=label.rstrip(": "), task_id=task, max_subtasks=STEPS)
+                if several and context is not None
+                else context
+            )
+            progresses.append(
+                Progress(
+                    task_context,
+                    self,
+                    self.tol,
+                    metadata,
+                    self._attributes_of if not several else None,
+                    (lambda report, label=label: print(f"{label}{report}")) if self.verbose else None,
+                )
+            )
+        return progresses
+
+    def _split(self, weights: Floats) -> tuple[Floats, float]:
+        """Coefficients and intercept of solver weights, whose last entry belongs to the constant column."""
+        return weights[:-1], self.intercept_scaling * weights[-1] if self.fit_intercept else 0.0
+
+    def _attributes_of(self, weights: Floats) -> dict[str, Any]:
+        coef, intercept = self._split(weights)
+        return {"coef_": coef[np.newaxis], "intercept_": np.array([intercept])}
+
+    def _store(self, solutions: list[Solution], positives: list[int], labels: NDArray[np.intp]) -> None:
+        parts = [self._split(solution.weights) for solution in solutions]
+        self.coef_ = np.array([coef for coef, _ in parts])
+        self.intercept_ = np.array([intercept for _, intercept in parts])
+        self.dual_coef_ = sp.vstack(
+            [
+                sp.csr_array(np.where(labels == positive, solution.alpha, -solution.alpha)[np.newaxis])
+                for positive, solution in zip(positives, solutions, strict=True)
+            ],
+            format="csr",
+        )
+        self.support_ = np.unique(self.dual_coef_.indices).astype(np.intp)
+        self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
+        self.n_iter_ = max(solution.n_iter for solution in solutions)
+        self.converged_ = all(solution.converged for solution in solutions)
+
+        def each(values: list[Any]) -> Any:
+            return values[0] if len(values) == 1 else values
+
+        def numbers(values: list[float]) -> Any:
+            return values[0] if len(values) == 1 else np.array(values)
+
+        self.primal_objective_ = numbers([solution.certificate.primal for solution in solutions])
+        self.dual_objective_ = numbers([solution.certificate.dual for solution in solutions])
+        self.duality_gap_ = numbers([solution.certificate.gap for solution in solutions])
+        self.solver_used_ = each([solution.solver for solution in solutions])
+        self.history_ = each([solution.history for solution in solutions])
+
+    def _warn_unless_converged(self, solutions: list[Solution]) -> None:
+        worst = max(solutions, key=lambda solution: solution.certificate.gap)
+        if self.converged_ or worst.exit == "stopped":
+            return
+        remedy = {
+            "max_iter": f"raise max_iter (now {self.max_iter})",
+            "time_limit": f"raise time_limit (now {self.time_limit} s)",
+        }[worst.exit]
+        warnings.warn(
+            f"the fit ended with a certified gap of {worst.certificate.gap:.2e} instead of tol={self.tol:g}, because "
+            f"{EXITS[worst.exit]}. The objective is at most that share above the optimum. To get closer {remedy}, "
+            "scale the columns of X to similar ranges, or lower C.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _threads(n_jobs: int | None) -> int:
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning; use a positive number, or -1 for all processors")
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+def _seeds(random_state: Any, count: int) -> list[int]:
+    if random_state is None:
+        random_state = 0
+    generator = check_random_state(random_state)
+    return [int(seed) for seed in generator.randint(np.iinfo(np.int32).max, size=count)]

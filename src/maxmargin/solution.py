@@ -1,0 +1,81 @@
+"""What a solver gives back, and what it reports on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from maxmargin.losses import Floats
+from maxmargin.problems import Certificate
+
+#: Why a fit ended, by the word in ``Solution.exit``.
+EXITS = {
+    "converged": "the certified gap is at most tol",
+    "max_iter": "max_iter was reached",
+    "time_limit": "time_limit was reached",
+    "stopped": "a callback asked to stop",
+}
+
+
+class Report(NamedTuple):
+    """One line of a fit's history: exact values at one moment.
+
+    ``active`` counts the rows the solver still works on: not shrunk ("dcd"), preferred ("avsf"), all ("online"),
+    or with a curved loss ("newton").
+    """
+
+    solver: str
+    epoch: int
+    seconds: float
+    primal: float
+    dual: float
+    gap: float
+    active: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.solver:>7}  epoch {self.epoch:>6}  {self.seconds:9.3f} s  primal {self.primal:.6e}  "
+            f"dual {self.dual:.6e}  gap {self.gap:.2e}  active {self.active}"
+        )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solved problem.
+
+    ``weights`` and ``alpha`` belong together, ``weights == problem.weights(alpha)``, and ``certificate`` is the exact
+    value of both objectives at this pair.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (features + 1,)
+        The bias weight last.
+    alpha : ndarray of shape (rows,)
+        Dual variables.
+    certificate : Certificate
+        Primal value, dual value and their relative gap.
+    exit : str
+        Why the solver ended: a key of ``maxmargin.solution.EXITS``.
+    n_iter : int
+        Epochs, or Newton steps, over all stages.
+    solver : str
+        The method used; for "auto" the stages in order, joined by ``+``.
+    history : list of Report
+        Every report, in order.
+    seconds : float
+        Time inside ``solve``.
+    """
+
+    weights: Floats
+    alpha: Floats
+    certificate: Certificate
+    exit: str
+    n_iter: int
+    solver: str
+    seconds: float
+    history: list[Report] = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the certified gap is at most the tolerance asked for."""
+        return self.exit == "converged"

@@ -1,0 +1,116 @@
+"""The one way in: ``solve(problem, ...) -> Solution``. One module per method of the papers."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxmargin import _core
+from maxmargin.problems import BinaryProblem, Certificate
+from maxmargin.solution import Solution
+from maxmargin.solvers.auto import auto
+from maxmargin.solvers.dual_coordinate_descent import avsf, dcd, online
+from maxmargin.solvers.newton import newton
+from maxmargin.solvers.run import Callback, Run, Solver
+
+__all__ = ["SOLVERS", "solve"]
+
+#: The solvers by name.
+SOLVERS: dict[str, Solver] = {"auto": auto, "dcd": dcd, "avsf": avsf, "online": online, "newton": newton}
+
+
+def solve(
+    problem: BinaryProblem,
+    *,
+    solver: str = "auto",
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+    shrinking: bool = True,
+    alpha: ArrayLike | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    callback: Callback | None = None,
+    stop: _core.StopFlag | None = None,
+) -> Solution:
+    """Solve a problem to a certified relative duality gap.
+
+    Parameters
+    ----------
+    problem : BinaryProblem
+        What to minimise.
+    solver : {"auto", "dcd", "avsf", "online", "newton"}, default="auto"
+        The method: "dcd" is dual coordinate descent with shrinking, "avsf" the same with adaptive selection
+        frequencies, "online" with rows picked at random, "newton" Newton's method in the primal. "auto" chooses.
+    tol : float, default=1e-3
+        Stop when ``(primal - dual) / |primal|`` is at most this, computed exactly.
+    max_iter : int, default=10000
+        Most epochs (or Newton steps) per stage.
+    shrinking : bool, default=True
+        Whether "dcd" sets rows aside that seem to stay at a bound.
+    alpha : array of shape (rows,), optional
+        Dual variables to start from, clipped to their bounds; zeros if not given.
+    time_limit : float, optional
+        Seconds after which the best certified solution so far is returned.
+    seed : int, default=0
+        Seed of this call's own random generator: the same seed gives the same bits.
+    callback : callable, optional
+        Called as ``callback(report, weights)`` after every exact evaluation, with a `Report` and a copy of the weights;
+        returning true stops the solver.
+    stop : StopFlag, optional
+        Setting it from another thread stops the solver.
+
+    Returns
+    -------
+    Solution
+        Weights, dual variables, certificate and history.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import BinaryProblem, solve
+    >>> X = np.array([[2.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+    >>> solution = solve(BinaryProblem(X, [1, 1, -1], loss="hinge"), tol=1e-6)
+    >>> solution.converged, solution.certificate.gap <= 1e-6
+    (True, True)
+    """
+    if solver not in SOLVERS:
+        raise ValueError(f"solver={solver!r} is unknown; choose from {list(SOLVERS)}")
+    if not tol >= 0:
+        raise ValueError(f"tol must be a number >= 0, not {tol}")
+    if max_iter < 1:
+        raise ValueError(f"max_iter must be at least 1, not {max_iter}")
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit must be positive, not {time_limit}")
+    start = time.perf_counter()
+    run = Run(
+        tol=tol,
+        max_iter=max_iter,
+        shrinking=shrinking,
+        seed=seed,
+        deadline=start + (np.inf if time_limit is None else time_limit),
+        callback=callback,
+        stop=stop or _core.StopFlag(),
+        start=start,
+    )
+    outcome = SOLVERS[solver](problem, run, _initial(problem, alpha))
+    return Solution(
+        weights=outcome.weights,
+        alpha=outcome.alpha,
+        certificate=Certificate(outcome.primal, outcome.dual),
+        exit=outcome.exit.name.lower(),
+        n_iter=run.n_iter,
+        solver="+".join(run.stages),
+        history=run.history,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _initial(problem: BinaryProblem, alpha: ArrayLike | None) -> np.ndarray | None:
+    if alpha is None:
+        return None
+    values = np.asarray(alpha, dtype=np.float64)
+    if values.shape != problem.y.shape or not np.all(np.isfinite(values)):
+        raise ValueError(f"alpha must hold {problem.shape[0]} finite numbers, one per row of X")
+    return values

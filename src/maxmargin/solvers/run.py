@@ -1,0 +1,69 @@
+"""One call of ``solve`` in progress: its limits, its history, and the hook every C++ solver reports through."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from maxmargin import _core
+from maxmargin.losses import Floats
+from maxmargin.problems import BinaryProblem
+from maxmargin.solution import Report
+
+Callback = Callable[[Report, Floats], bool | None]
+OnReport = Callable[[int, float, float, float, float, int, Floats], bool]
+RawOutcome = tuple[Floats, Floats, float, float, int, _core.Exit]
+
+
+class Outcome(NamedTuple):
+    """What a C++ solver returns."""
+
+    weights: Floats
+    alpha: Floats
+    primal: float
+    dual: float
+    epochs: int
+    exit: _core.Exit
+
+
+Solver = Callable[[BinaryProblem, "Run", Floats | None], Outcome]
+
+
+@dataclass
+class Run:
+    """Limits that all stages of a call share, and what the stages have reported."""
+
+    tol: float
+    max_iter: int
+    shrinking: bool
+    seed: int
+    deadline: float
+    callback: Callback | None
+    stop: _core.StopFlag
+    start: float
+    history: list[Report] = field(default_factory=list)
+    stages: list[str] = field(default_factory=list)
+    n_iter: int = 0
+
+    def time_left(self) -> float:
+        """Seconds until the deadline, never negative."""
+        return max(self.deadline - time.perf_counter(), 0.0)
+
+    def stage(self, solver: str, run_core: Callable[[OnReport, float], RawOutcome]) -> Outcome:
+        """Run one C++ solver as the next stage, given the hook and the time left."""
+        before = self.n_iter
+        self.stages.append(solver)
+
+        def on_report(
+            epoch: int, _: float, primal: float, dual: float, gap: float, active: int, weights: Floats
+        ) -> bool:
+            seconds = time.perf_counter() - self.start
+            report = Report(solver, before + epoch, seconds, primal, dual, gap, active)
+            self.history.append(report)
+            return bool(self.callback and self.callback(report, weights))
+
+        outcome = Outcome(*run_core(on_report, self.time_left()))
+        self.n_iter = before + outcome.epochs
+        return outcome
