@@ -52,27 +52,35 @@ class Newton {
         if (smoothing_) {
             smooth_.diagonal_times_C = first_width;
         }
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            slack_[i] = problem_.slack(i, w.data());
-        }
+        compute_slacks(w);
         for (std::int64_t iteration = 1;; ++iteration) {
             const State state = differentiate(w);
             const double gap = state.certificate.gap();
             monitor_.report({iteration, monitor_.seconds(), state.certificate.primal, state.certificate.dual, gap,
                              static_cast<std::int64_t>(state.curved), w});
             const bool last = monitor_.look() || iteration >= max_iter_;
-            if (gap <= tol_ || last) {
+            const bool stage_done =
+                smoothing_ && state.smooth_gap < 0.5 * (state.certificate.primal - state.certificate.dual);
+            if (gap < best_gap_) {
+                best_gap_ = gap;
+                best_weights_ = w;
+                best_width_ = smooth_.diagonal_times_C;
+            }
+            if (last && gap > best_gap_) {
+                go_back(w);
+            }
+            if (gap <= tol_ || last || (stage_done && finish_is_cheap(state.curved))) {
                 std::vector<double> pair;
-                problem_.rebuild_weights(pair);
-                const Certificate exact = certify(problem_, pair);
+                const Certificate exact = finish(pair);
                 if (exact.gap() <= tol_ || last) {
                     w = std::move(pair);
                     const Exit exit = monitor_.ended() ? monitor_.exit() : Exit::max_iter;
                     return {exact, iteration, exact.gap() <= tol_ ? Exit::converged : exit};
                 }
+                differentiate(w);  // brings back the alphas of w
             }
-            if (smoothing_ && state.smooth_gap < 0.5 * (state.certificate.primal - state.certificate.dual)) {
-                narrow();
+            if (stage_done) {
+                smooth_.diagonal_times_C *= narrowing;
                 differentiate(w);
             }
             step(w);
@@ -83,6 +91,7 @@ class Newton {
     static constexpr double first_width = 1.0;
     static constexpr std::size_t most_dense = 512;
     static constexpr double narrowing = 0.2;
+    static constexpr int most_refinements = 4;
 
     struct State {
         Certificate certificate;  // of the true problem, at w and the alphas of w
@@ -95,7 +104,96 @@ class Newton {
         return a > smooth_.lower && a < smooth_.upper(C);
     }
 
-    void narrow() { smooth_.diagonal_times_C *= narrowing; }
+    // The alphas of w and the weights that belong to them, as `pair`. For the hinge these alphas, slack over width, carry the
+    // rounding error of the slack many times enlarged; so the ones between their bounds are then solved for exactly: they
+    // make the slack of their rows zero. Repeating the solution on what is left is iterative refinement.
+    Certificate finish(std::vector<double>& pair) {
+        problem_.rebuild_weights(pair);
+        Certificate best = certify(problem_, pair);
+        if (!smoothing_) {
+            return best;
+        }
+        std::vector<RowIndex> free;
+        for (std::size_t i = 0; i < problem_.size(); ++i) {
+            const Variable& v = problem_.variables[i];
+            if (v.alpha > smooth_.lower && v.alpha < smooth_.upper(v.C)) {
+                free.push_back(static_cast<RowIndex>(i));
+            }
+        }
+        for (int round = 0; round < most_refinements && best.gap() > tol_ && finish_is_cheap(free.size()); ++round) {
+            const std::vector<double> before = alphas_of(free), old_pair = pair;
+            if (!clear_slacks(free, pair)) {
+                break;
+            }
+            const Certificate exact = certify(problem_, pair);
+            if (!(exact.gap() < best.gap())) {
+                for (std::size_t k = 0; k < free.size(); ++k) {
+                    problem_.variables[free[k]].alpha = before[k];
+                }
+                pair = old_pair;
+                break;
+            }
+            best = exact;
+        }
+        return best;
+    }
+
+    // Not more than a few passes over the data.
+    bool finish_is_cheap(std::size_t free) const {
+        const double stored = static_cast<double>(problem_.rows.stored() + problem_.size());
+        const double count = static_cast<double>(free);
+        return count * count * stored / static_cast<double>(problem_.size()) + count * count * count / 8.0 <= 8.0 * stored;
+    }
+
+    std::vector<double> alphas_of(const std::vector<RowIndex>& rows) const {
+        std::vector<double> alphas(rows.size());
+        std::transform(rows.begin(), rows.end(), alphas.begin(),
+                       [this](RowIndex i) { return problem_.variables[i].alpha; });
+        return alphas;
+    }
+
+    // One step of the free alphas to where their slacks are zero, clipped to their bounds; `w` follows.
+    bool clear_slacks(const std::vector<RowIndex>& free, std::vector<double>& w) {
+        SymmetricMatrix gram(free.size()), factor(free.size());
+        std::vector<double> x(size_, 0.0), change(free.size());
+        double largest = 0.0;
+        for (std::size_t k = 0; k < free.size(); ++k) {
+            const Variable& v = problem_.variables[free[k]];
+            problem_.add_row(free[k], v.y, x.data());
+            for (std::size_t j = 0; j <= k; ++j) {
+                gram.row(k)[j] = 1.0 - problem_.slack(free[j], x.data());
+            }
+            largest = std::max(largest, gram.row(k)[k]);
+            std::fill(x.begin(), x.end(), 0.0);
+            change[k] = problem_.slack(free[k], w.data());
+        }
+        // A small ridge, because rows may be equal; solve_shifted solves (I + scale A) x = b.
+        const double ridge = 1e-12 * largest;
+        if (!(ridge > 0.0) || !solve_shifted(gram, 1.0 / ridge, factor, change)) {
+            return false;
+        }
+        for (std::size_t k = 0; k < free.size(); ++k) {
+            Variable& v = problem_.variables[free[k]];
+            const double alpha = clip(v.alpha + change[k] / ridge, problem_.loss.lower, problem_.loss.upper(v.C));
+            problem_.add_row(free[k], (alpha - v.alpha) * v.y, w.data());
+            v.alpha = alpha;
+        }
+        return true;
+    }
+
+    // To the best certified iterate, in the middle of a stage that has to end.
+    void go_back(std::vector<double>& w) {
+        w = best_weights_;
+        smooth_.diagonal_times_C = best_width_;
+        compute_slacks(w);
+        differentiate(w);
+    }
+
+    void compute_slacks(const std::vector<double>& w) {
+        for (std::size_t i = 0; i < problem_.size(); ++i) {
+            slack_[i] = problem_.slack(i, w.data());
+        }
+    }
 
     // Slopes, gradient and certificate at w, from the slacks.
     State differentiate(const std::vector<double>& w) {
@@ -297,6 +395,9 @@ class Newton {
     SymmetricMatrix factor_;
     std::vector<double> gradient_;
     std::vector<double> direction_;
+    double best_gap_ = infinity;
+    double best_width_ = first_width;
+    std::vector<double> best_weights_;
 };
 
 }  // namespace maxmargin
