@@ -1,11 +1,28 @@
 #include "solvers.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "dual_coordinate_descent.hpp"
 #include "orders.hpp"
 
 namespace maxmargin {
+namespace {
+
+// Whether many neighbouring rows are the same, judged by a sample spread over the matrix.
+template <class Rows>
+bool has_runs_of_equal_rows(const Rows& rows) {
+    constexpr std::size_t sample = 1024;
+    const std::size_t step = std::max<std::size_t>(rows.size() / sample, 1);
+    std::size_t seen = 0, equal = 0;
+    for (std::size_t i = 0; i + 1 < rows.size(); i += step) {
+        ++seen;
+        equal += rows.equal(i, i + 1) ? 1 : 0;
+    }
+    return equal * 8 > seen;
+}
+
+}  // namespace
 
 Outcome descend(const AnyRows& any_rows, std::span<Variable> variables, const Loss& loss, double bias,
                 const Options& options, Monitor& monitor, std::vector<double>& w) {
@@ -23,13 +40,14 @@ Outcome descend(const AnyRows& any_rows, std::span<Variable> variables, const Lo
             auto run = [&]<class Order>(Order order) {
                 return DualCoordinateDescent<Rows, Order>(problem, std::move(order), random, monitor, options).run(w);
             };
+            const bool paged = !has_runs_of_equal_rows(rows);
             switch (options.order) {
                 case OrderName::uniform:
                     return run(Uniform(std::move(candidates)));
                 case OrderName::adaptive:
-                    return run(Adaptive(std::move(candidates), variables.size()));
+                    return run(Adaptive(std::move(candidates), variables.size(), paged));
                 default:
-                    return run(Permuted(std::move(candidates), variables.size(), options.shrinking));
+                    return run(Permuted(std::move(candidates), variables.size(), options.shrinking, paged));
             }
         },
         any_rows.variant());

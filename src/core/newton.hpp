@@ -81,6 +81,7 @@ class Newton {
             }
             if (stage_done) {
                 smooth_.diagonal_times_C *= narrowing;
+                compute_slacks(w);  // between stages, so that rounding errors of the updates do not add up
                 differentiate(w);
             }
             step(w);
@@ -138,11 +139,11 @@ class Newton {
         return best;
     }
 
-    // Not more than a few passes over the data.
+    // Not more than a few passes over the data, or some milliseconds.
     bool finish_is_cheap(std::size_t free) const {
         const double stored = static_cast<double>(problem_.rows.stored() + problem_.size());
-        const double count = static_cast<double>(free);
-        return count * count * stored / static_cast<double>(problem_.size()) + count * count * count / 8.0 <= 8.0 * stored;
+        const double count = static_cast<double>(free), per_row = stored / static_cast<double>(problem_.size());
+        return count * count * (per_row + count / 8.0) <= std::max(8.0 * stored, 1e7);
     }
 
     std::vector<double> alphas_of(const std::vector<RowIndex>& rows) const {
@@ -161,7 +162,7 @@ class Newton {
             const Variable& v = problem_.variables[free[k]];
             problem_.add_row(free[k], v.y, x.data());
             for (std::size_t j = 0; j <= k; ++j) {
-                gram.row(k)[j] = 1.0 - problem_.slack(free[j], x.data());
+                gram.row(k)[j] = problem_.margin(free[j], x.data());
             }
             largest = std::max(largest, gram.row(k)[k]);
             std::fill(x.begin(), x.end(), 0.0);
@@ -241,7 +242,7 @@ class Newton {
         }
         // slope_[i] = y_i d.x_i: how fast the slack falls along the step.
         for (std::size_t i = 0; i < problem_.size(); ++i) {
-            slope_[i] = 1.0 - problem_.slack(i, direction_.data());
+            slope_[i] = problem_.margin(i, direction_.data());
         }
         const double t = line_search(w);
         for (std::size_t j = 0; j < size_; ++j) {

@@ -25,14 +25,22 @@ namespace maxmargin {
 using RowIndex = std::uint32_t;
 
 // Visits rows in random order, but near each other in memory: `pool` random pages of `page` neighbouring rows are shuffled
-// together, pool after pool. The rows of a pool stay in cache, and since they come from all over the matrix, data sorted by
-// class or holding runs of equal rows are mixed as well as by a full shuffle.
+// together, pool after pool. The rows of a pool stay in cache, and since its pages come from all over the matrix, data sorted
+// by class are mixed well enough. Runs of equal rows are not: they would be visited within one pool, each but the first in
+// vain. Where neighbours are equal (`paged` false) all rows are shuffled, at the price of more cache misses.
 class PagedShuffle {
   public:
     static constexpr std::size_t page = 64;
     static constexpr std::size_t pool = 4;
 
+    explicit PagedShuffle(bool paged) : paged_(paged) {}
+
     void fill(std::span<const RowIndex> rows, std::vector<RowIndex>& schedule, Random& random) {
+        if (!paged_) {
+            schedule.assign(rows.begin(), rows.end());
+            random.shuffle(std::span(schedule));
+            return;
+        }
         const std::size_t pages = (rows.size() + page - 1) / page;
         order_.resize(pages);
         for (std::size_t p = 0; p < pages; ++p) {
@@ -53,6 +61,7 @@ class PagedShuffle {
     }
 
   private:
+    bool paged_;
     std::vector<RowIndex> order_;
 };
 
@@ -61,8 +70,12 @@ class Permuted {
   public:
     static constexpr bool visits_every_active_row_once = true;
 
-    Permuted(std::vector<RowIndex> rows, std::size_t size, bool shrinking)
-        : rows_(std::move(rows)), active_(rows_), hidden_(shrinking ? size : 0), shrinking_(shrinking) {}
+    Permuted(std::vector<RowIndex> rows, std::size_t size, bool shrinking, bool paged)
+        : rows_(std::move(rows)),
+          active_(rows_),
+          hidden_(shrinking ? size : 0),
+          shuffle_(paged),
+          shrinking_(shrinking) {}
 
     std::span<const RowIndex> schedule(Random& random) {
         highest_ = -infinity;
@@ -169,9 +182,10 @@ class Adaptive {
   public:
     static constexpr bool visits_every_active_row_once = false;
 
-    Adaptive(std::vector<RowIndex> rows, std::size_t size)
+    Adaptive(std::vector<RowIndex> rows, std::size_t size, bool paged)
         : rows_(std::move(rows)),
           preference_(size, 1.0F),
+          shuffle_(paged),
           fade_(1.0 / static_cast<double>(std::max<std::size_t>(rows_.size(), 1))) {}
 
     std::span<const RowIndex> schedule(Random& random) {

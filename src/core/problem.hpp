@@ -28,10 +28,13 @@ struct BinaryProblem {
     std::size_t size() const { return rows.size(); }
     std::size_t features() const { return rows.features(); }
 
-    // z_i = 1 - y_i w.x_i
-    double slack(std::size_t i, const double* w) const {
-        return 1.0 - variables[i].y * (rows.dot(i, w) + bias * w[features()]);
+    // y_i w.x_i
+    double margin(std::size_t i, const double* w) const {
+        return variables[i].y * (rows.dot(i, w) + bias * w[features()]);
     }
+
+    // z_i
+    double slack(std::size_t i, const double* w) const { return 1.0 - margin(i, w); }
 
     void add_row(std::size_t i, double a, double* w) const {
         rows.axpy(i, a, w);

@@ -103,6 +103,11 @@ class CsrRows {
         return norms;
     }
 
+    bool equal(std::size_t i, std::size_t j) const {
+        return stored(i) == stored(j) && std::equal(indices_ + begin(i), indices_ + end(i), indices_ + begin(j)) &&
+               std::equal(values_ + begin(i), values_ + end(i), values_ + begin(j));
+    }
+
     void prefetch_start(std::size_t i) const { __builtin_prefetch(starts_ + i); }
     void prefetch(std::size_t i) const {
         const std::size_t first = begin(i), count = end(i) - first;
@@ -163,6 +168,8 @@ class DenseRows {
         }
         return norms;
     }
+
+    bool equal(std::size_t i, std::size_t j) const { return std::equal(row(i), row(i) + features_, row(j)); }
 
     void prefetch_start(std::size_t) const {}
     void prefetch(std::size_t i) const { prefetch_bytes(row(i), features_ * sizeof(Value)); }

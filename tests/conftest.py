@@ -1,0 +1,57 @@
+"""Small problems with an independent truth, and every way a matrix can be stored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+LOSS_NAMES = ["hinge", "squared_hinge", "least_squares"]
+SOLVER_NAMES = ["auto", "dcd", "avsf", "online", "newton"]
+
+
+def random_problem(rows=60, features=8, seed=0, density=1.0, noise=0.5):
+    """A noisy linear problem as float64 dense array and labels -1 / +1."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < density)
+    y = np.where(X @ rng.normal(size=features) + noise * rng.normal(size=rows) > 0, 1, -1)
+    y[:2] = [1, -1]
+    return X, y
+
+
+def csr(X, index_type=np.int32, pointer_type=np.int32):
+    """CSR with the index types asked for, which scipy's constructor would unify."""
+    matrix = sp.csr_array(X)
+    matrix.indices = matrix.indices.astype(index_type)
+    matrix.indptr = matrix.indptr.astype(pointer_type)
+    return matrix
+
+
+def read_only(X):
+    for array in [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]:
+        array.flags.writeable = False
+    return X
+
+
+def memory_mapped(X, folder):
+    path = folder / "X.npy"
+    np.save(path, X)
+    return np.load(path, mmap_mode="r")
+
+
+STORAGES = {
+    "dense": lambda X, _: np.ascontiguousarray(X),
+    "csr32": lambda X, _: csr(X),
+    "csr64": lambda X, _: csr(X, np.int64, np.int64),
+    "csr_int32_indices_int64_pointers": lambda X, _: csr(X, np.int32, np.int64),
+    "csr_int64_indices_int32_pointers": lambda X, _: csr(X, np.int64, np.int32),
+    "read_only_csr": lambda X, _: read_only(csr(X)),
+    "read_only_dense": lambda X, _: read_only(np.array(X, order="C")),
+    "memory_map": memory_mapped,
+}
+
+
+@pytest.fixture(params=list(STORAGES))
+def storage(request, tmp_path):
+    """A function that stores a dense array in one of the supported ways."""
+    return lambda X: STORAGES[request.param](X, tmp_path)
