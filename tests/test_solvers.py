@@ -127,7 +127,7 @@ def test_extreme_C_still_converges(C, loss):
     problem = BinaryProblem(X, y, C, loss=loss, bias=1.0)
     solution = solve(problem, tol=1e-6)
     assert solution.converged
-    # scipy's own accuracy suffers here, so it only gives an upper bound; the lower one is the dual value in plain numpy.
+    # scipy's own accuracy suffers here, so it only gives an upper bound; the lower one is the dual value in numpy.
     assert solution.certificate.primal <= optimum(X, y, C, loss, 1.0) * (1 + 1e-6)
     assert problem.certificate(solution.alpha).gap <= 1.01e-6
 
@@ -233,7 +233,7 @@ def test_a_callback_can_stop_the_solver(solver):
 def test_an_exception_in_a_callback_comes_out(solver):
     X, y = random_problem()
 
-    def fail(report, weights):
+    def fail(report, _):
         raise KeyError(f"from the callback at {report.epoch}")
 
     with pytest.raises(KeyError, match="from the callback"):

@@ -32,8 +32,8 @@ def _primal(w, A, losses):
 
 
 def _bounded_least_squares(A, diagonal, upper):
-    # 1/2 a'(AA' + D)a - e'a = 1/2 |R a - b|^2 + constant with R'R = AA' + D and R'b = e. A ridge makes R regular; it moves
-    # the optimal value by less than the tests can see.
+    # 1/2 a'(AA' + D)a - e'a = 1/2 |R a - b|^2 + constant with R'R = AA' + D and R'b = e. A ridge makes R regular; it
+    # moves the optimal value by less than the tests can see.
     Q = A @ A.T + np.diag(diagonal) + 1e-10 * np.eye(len(A))
     R = np.linalg.cholesky(Q).T
     b = np.linalg.solve(R.T, np.ones(len(A)))

@@ -33,7 +33,7 @@ class Loss:
     --------
     >>> import numpy as np
     >>> from maxmargin import LOSSES
-    >>> slack = np.array([-1.0, 0.5, 2.0])
+    >>> slack = np.array([0.0, 0.5, 2.0])
     >>> LOSSES["hinge"].primal(slack, np.ones(3)).tolist()
     [0.0, 0.5, 2.0]
     >>> LOSSES["squared_hinge"].primal(slack, np.ones(3)).tolist()

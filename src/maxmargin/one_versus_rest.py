@@ -1,7 +1,7 @@
 """Several problems over one matrix at once: one-versus-rest training in threads.
 
-The C++ solvers release the interpreter lock, so threads share ``X`` and its row norms without a copy. Each problem has its
-own seed, which makes the result the same whatever the number of threads.
+The C++ solvers release the interpreter lock, so threads share ``X`` and its row norms without a copy. Each problem
+has its own seed, which makes the result the same whatever the number of threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 def map_threads(work: Callable[[Item, StopFlag], Result], items: Sequence[Item], n_jobs: int) -> list[Result]:
     """``[work(item, stop) for item in items]`` in at most ``n_jobs`` threads.
 
-    An exception, in a thread or by Ctrl-C in this one, sets ``stop``, waits until all threads have ended, and is raised.
+    An exception, in a thread or by Ctrl-C in this one, sets ``stop``, waits for all threads to end, and is raised.
     """
     stop = StopFlag()
     if n_jobs == 1 or len(items) == 1:

@@ -45,9 +45,14 @@ def make_rows(X: Any) -> _core.Rows:
 
     Raises ``TypeError`` for anything that could only be used through a copy.
     """
-    if all(hasattr(X, name) for name in ("data", "indices", "indptr", "shape")) and getattr(X, "format", "csr") == "csr":
+    if (
+        all(hasattr(X, name) for name in ("data", "indices", "indptr", "shape"))
+        and getattr(X, "format", "csr") == "csr"
+    ):
         if X.data.dtype not in (np.float32, np.float64):
-            raise TypeError(f"the values of X must be float32 or float64, not {X.data.dtype}: convert with X.astype(...)")
+            raise TypeError(
+                f"the values of X must be float32 or float64, not {X.data.dtype}: convert with X.astype(...)"
+            )
         if X.indptr.shape[0] != X.shape[0] + 1:
             raise ValueError(f"X has {X.shape[0]} rows but {X.indptr.shape[0]} row pointers; expected rows + 1")
         if X.data.shape != X.indices.shape:
@@ -132,7 +137,7 @@ class BinaryProblem:
     def margins(self, w: ArrayLike) -> Floats:
         """``y_i w.x_i`` for weights whose last entry is the bias."""
         w = np.asarray(w, dtype=np.float64)
-        return self.y * (self.X @ w[:-1] + self.bias * w[-1])
+        return np.asarray(self.y * (self.X @ w[:-1] + self.bias * w[-1]))
 
     def weights(self, alpha: ArrayLike) -> Floats:
         """``w = sum_i y_i alpha_i x_i`` (eq. 11), the bias last."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -24,7 +26,7 @@ from maxmargin.estimators.progress import STEPS, Progress
 from maxmargin.losses import LOSSES, Floats
 from maxmargin.one_versus_rest import map_threads
 from maxmargin.problems import BinaryProblem, make_rows
-from maxmargin.solution import EXITS, Solution
+from maxmargin.solution import EXITS, Report, Solution
 from maxmargin.solvers import SOLVERS, solve
 
 
@@ -189,7 +191,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            float32 and float64, CSR or C-ordered dense, are used where they lie; anything else is converted by one copy.
+            float32 and float64, CSR or C-ordered dense, are used where they lie; all else is converted by one copy.
         y : array of shape (n_samples,)
             Labels.
         sample_weight : array of shape (n_samples,), default=None
@@ -204,16 +206,18 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         start = time.perf_counter()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y holds one class only, {self.classes_[0]!r}; a classifier needs at least two classes")
-        C = self._row_weights(X, y, labels, sample_weight)
-        initial = self._initial_alphas(X.shape[0])
+        classes, labels = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes"
+            )
+        C = self._row_weights(X, y, classes, labels, sample_weight)
         rows = make_rows(X)
         # Two classes are one problem: the second against the first.
-        positives = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+        positives = [1] if len(classes) == 2 else list(range(len(classes)))
+        initial = self._initial_alphas(len(positives), X.shape[0])
         seeds = _seeds(self.random_state, len(positives))
-        progresses = self._start_callbacks(X, y, sample_weight, positives)
+        progresses = self._start_callbacks(X, y, sample_weight, classes, positives)
 
         def train(task: int, stop: _core.StopFlag) -> Solution:
             progress = progresses[task]
@@ -243,7 +247,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return solution
 
         solutions = map_threads(train, range(len(positives)), _threads(self.n_jobs))
-        self._store(solutions, positives, labels)
+        self._store(solutions, classes, positives, labels)
         if len(positives) > 1:
             self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
         self._warn_unless_converged(solutions)
@@ -263,9 +267,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             ``X @ coef_.T + intercept_``.
         """
         check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
-        )
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         scores = _core.score(make_rows(X), np.ascontiguousarray(self.coef_), np.ascontiguousarray(self.intercept_))
         return scores.ravel() if scores.shape[1] == 1 else scores
 
@@ -283,7 +285,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             The label with the largest score.
         """
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+        index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[index])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -299,28 +302,25 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.fit_intercept is False and self.intercept_scaling != 1.0:
             raise ValueError("intercept_scaling has no meaning with fit_intercept=False; leave it at 1.0")
 
-    def _row_weights(self, X: Any, y: Any, labels: NDArray[np.intp], sample_weight: ArrayLike | None) -> Any:
+    def _row_weights(
+        self, X: Any, y: Any, classes: NDArray[Any], labels: NDArray[np.intp], sample_weight: ArrayLike | None
+    ) -> Any:
         """``C_i``: a number when all rows count alike, else one per row."""
         C: Any = float(self.C)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if not np.any(sample_weight > 0):
-                raise ValueError("sample_weight is zero for all rows; at least one must count")
             C = C * sample_weight
         if self.class_weight is not None:
-            weights = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight
-            )
+            weights = compute_class_weight(self.class_weight, classes=classes, y=y, sample_weight=sample_weight)
             if np.any(weights < 0):
                 raise ValueError(f"class_weight must not be negative, but is {self.class_weight}")
             C = C * weights[labels]
         return C
 
-    def _initial_alphas(self, size: int) -> list[Floats] | None:
+    def _initial_alphas(self, problems: int, size: int) -> list[Floats] | None:
         """Signed dual variables of the previous fit, one array per problem."""
         if not self.warm_start or not hasattr(self, "dual_coef_"):
             return None
-        problems = 1 if len(self.classes_) == 2 else len(self.classes_)
         if self.dual_coef_.shape != (problems, size):
             raise ValueError(
                 f"warm_start=True continues from {self.dual_coef_.shape[1]} rows and {self.dual_coef_.shape[0]} "
@@ -328,7 +328,9 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         return list(self.dual_coef_.toarray())
 
-    def _start_callbacks(self, X: Any, y: Any, sample_weight: Any, positives: list[int]) -> list[Progress]:
+    def _start_callbacks(
+        self, X: Any, y: Any, sample_weight: Any, classes: NDArray[Any], positives: list[int]
+    ) -> list[Progress]:
         """One `Progress` per problem; without callbacks they only print."""
         several = len(positives) > 1
         metadata = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
@@ -341,7 +343,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             context = None
         progresses = []
         for task, positive in enumerate(positives):
-            label = f"class {self.classes_[positive]}: " if several else ""
+            label = f"class {classes[positive]}: " if several else ""
             task_context = (
                 context.subcontext(task_name=label.rstrip(": "), task_id=task, max_subtasks=STEPS)
                 if several and context is not None
@@ -353,8 +355,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     self,
                     self.tol,
                     metadata,
-                    self._attributes_of if not several else None,
-                    (lambda report, label=label: print(f"{label}{report}")) if self.verbose else None,
+                    partial(self._attributes_of, classes=classes) if not several else None,
+                    _printer(label) if self.verbose else None,
                 )
             )
         return progresses
@@ -363,11 +365,14 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Coefficients and intercept of solver weights, whose last entry belongs to the constant column."""
         return weights[:-1], self.intercept_scaling * weights[-1] if self.fit_intercept else 0.0
 
-    def _attributes_of(self, weights: Floats) -> dict[str, Any]:
+    def _attributes_of(self, weights: Floats, classes: NDArray[Any]) -> dict[str, Any]:
         coef, intercept = self._split(weights)
-        return {"coef_": coef[np.newaxis], "intercept_": np.array([intercept])}
+        return {"coef_": coef[np.newaxis], "intercept_": np.array([intercept]), "classes_": classes}
 
-    def _store(self, solutions: list[Solution], positives: list[int], labels: NDArray[np.intp]) -> None:
+    def _store(
+        self, solutions: list[Solution], classes: NDArray[Any], positives: list[int], labels: NDArray[np.intp]
+    ) -> None:
+        self.classes_ = classes
         parts = [self._split(solution.weights) for solution in solutions]
         self.coef_ = np.array([coef for coef, _ in parts])
         self.intercept_ = np.array([intercept for _, intercept in parts])
@@ -408,8 +413,12 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             f"{EXITS[worst.exit]}. The objective is at most that share above the optimum. To get closer {remedy}, "
             "scale the columns of X to similar ranges, or lower C.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=5,  # past this method, fit and its two decorators: the user's line
         )
+
+
+def _printer(label: str) -> Callable[[Report], None]:
+    return lambda report: print(f"{label}{report}")
 
 
 def _threads(n_jobs: int | None) -> int:

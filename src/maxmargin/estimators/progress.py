@@ -8,7 +8,7 @@ from typing import Any
 
 from maxmargin.solution import Report
 
-#: A fit is shown to callbacks as this many tasks, spread evenly over the way from the first gap to ``tol`` in logarithms.
+#: A fit is shown to callbacks as this many tasks, spread evenly over the logarithm of the gap, down to ``tol``.
 STEPS = 20
 
 

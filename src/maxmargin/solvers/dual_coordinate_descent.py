@@ -1,7 +1,7 @@
 """Dual coordinate descent (Hsieh et al. 2008) in three orders of visiting the rows.
 
-``dcd`` is Algorithm 1 with a random permutation per epoch (3.1) and shrinking (3.2), ``online`` Algorithm 2, and ``avsf``
-visits rows by adaptive frequencies (Glasmachers & Dogan). All run the same C++ loop.
+``dcd`` is Algorithm 1 with a random permutation per epoch (3.1) and shrinking (3.2), ``online`` Algorithm 2, and
+``avsf`` visits rows by adaptive frequencies (Glasmachers & Dogan). All run the same C++ loop.
 """
 
 from __future__ import annotations

@@ -1,0 +1,59 @@
+"""No hidden copies: what a fit allocates beside the user's matrix."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+FIT = """
+import resource
+import numpy as np
+import scipy.sparse as sp
+from maxmargin import LinearSVC
+
+rng = np.random.default_rng(0)
+kind, loss, solver = {kind!r}, {loss!r}, {solver!r}
+if kind == "csr":
+    rows, features, per_row = 625_000, 50_000, 100
+    indices = np.empty(rows * per_row, dtype=np.int32)
+    for first in range(0, rows, 5000):  # in pieces, so that making the data is not the peak
+        part = np.sort(rng.integers(features // per_row, size=(5000, per_row), dtype=np.int32), axis=1)
+        part += np.arange(per_row, dtype=np.int32) * (features // per_row)
+        indices[first * per_row : (first + 5000) * per_row] = part.ravel()
+    values = np.ones(rows * per_row, dtype=np.float32)
+    X = sp.csr_matrix((values, indices, np.arange(rows + 1, dtype=np.int32) * per_row), shape=(rows, features))
+    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+else:
+    X = np.empty((1_000_000, 128), dtype=np.float32)
+    for first in range(0, len(X), 50_000):
+        X[first : first + 50_000] = rng.normal(size=(50_000, 128))
+    size = X.nbytes
+y = rng.integers(2, size=X.shape[0])
+model = LinearSVC(loss, solver=solver, max_iter=3, tol=1e-2)
+small = X[:100]
+model.fit(small, y[:100])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+model.fit(X, y)
+fitted = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+model.decision_function(X)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(size, fitted - before, after - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has another unit elsewhere")
+@pytest.mark.parametrize(
+    ("kind", "loss", "solver"),
+    [("csr", "hinge", "dcd"), ("csr", "squared_hinge", "avsf"), ("dense", "hinge", "auto")],
+)
+def test_a_fit_on_500_megabytes_needs_less_than_15_percent_more(kind, loss, solver):
+    code = textwrap.dedent(FIT).format(kind=kind, loss=loss, solver=solver)
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    size, fitted, scored = map(int, run.stdout.split())
+    assert size >= 490e6
+    assert fitted < 0.15 * size
+    assert scored < 0.15 * size

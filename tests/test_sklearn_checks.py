@@ -1,0 +1,30 @@
+"""scikit-learn's own checks of an estimator.
+
+The dual solvers are stochastic, and for such a solver scikit-learn expects its two checks of exact weight equivalence
+to fail for its own LinearSVC too; "auto" and "newton" pass them.
+"""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from maxmargin import LinearSVC
+
+STOCHASTIC = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "a stochastic solver's iterates depend on the rows"
+    for kind in ("dense", "sparse")
+}
+
+
+def expected_failures(estimator):
+    return STOCHASTIC if estimator.solver in ("dcd", "avsf", "online") else {}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [LinearSVC(), LinearSVC("hinge"), LinearSVC("least_squares"), LinearSVC(solver="newton")]
+    + [LinearSVC("hinge", solver=solver) for solver in ("dcd", "avsf", "online")],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
