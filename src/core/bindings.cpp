@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
@@ -152,7 +153,7 @@ nb::tuple run(double time_limit, const nb::object& on_report, const StopFlag& st
         std::rethrow_exception(failure);
     }
     return nb::make_tuple(to_numpy(std::move(weights)), to_numpy(std::move(alphas)), outcome.certificate.primal,
-                          outcome.certificate.dual, outcome.epochs, outcome.exit);
+                          outcome.certificate.dual, outcome.epochs, outcome.exit, outcome.check_seconds);
 }
 
 nb::tuple py_descend(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C,
@@ -235,6 +236,11 @@ NB_MODULE(_core, m) {
     bind_csr<double, int64_t, int64_t>(rows);
     rows.def_static("dense", &dense_rows<float>, "values"_a.noconvert());
     rows.def_static("dense", &dense_rows<double>, "values"_a.noconvert());
+
+    rows.def("mean_squared_norm", [](const PyRows& x) {
+        const std::vector<double>& norms = x.rows.squared_norms();
+        return std::accumulate(norms.begin(), norms.end(), 0.0) / static_cast<double>(norms.size());
+    });
 
     nb::class_<StopFlag>(m, "StopFlag")
         .def(nb::init<>())

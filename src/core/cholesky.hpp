@@ -26,8 +26,8 @@ class SymmetricMatrix {
     std::vector<double> entries_;
 };
 
-// Solves (I + scale * A) x = b in place of b. False when the matrix is not numerically positive definite.
-inline bool solve_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::vector<double>& b) {
+// The Cholesky factor of I + scale * A. False when that is not numerically positive definite.
+inline bool factorise_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor) {
     const std::size_t n = A.size();
     for (std::size_t i = 0; i < n; ++i) {
         double* Li = factor.row(i);
@@ -40,6 +40,12 @@ inline bool solve_shifted(const SymmetricMatrix& A, double scale, SymmetricMatri
         }
         Li[i] = std::sqrt(pivot);
     }
+    return true;
+}
+
+// Solves L L' x = b in place of b.
+inline void solve_factorised(const SymmetricMatrix& factor, std::vector<double>& b) {
+    const std::size_t n = factor.size();
     for (std::size_t i = 0; i < n; ++i) {
         b[i] = (b[i] - dense_dot(factor.row(i), b.data(), i)) / factor.row(i)[i];
     }
@@ -47,6 +53,14 @@ inline bool solve_shifted(const SymmetricMatrix& A, double scale, SymmetricMatri
         b[i] /= factor.row(i)[i];
         dense_axpy(-b[i], factor.row(i), b.data(), i);
     }
+}
+
+// Solves (I + scale * A) x = b in place of b.
+inline bool solve_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::vector<double>& b) {
+    if (!factorise_shifted(A, scale, factor)) {
+        return false;
+    }
+    solve_factorised(factor, b);
     return true;
 }
 

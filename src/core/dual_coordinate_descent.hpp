@@ -52,6 +52,7 @@ class DualCoordinateDescent {
                 continue;
             }
             credit -= check_cost;
+            const double before = monitor_.seconds();
             last = certify(problem_, w, [this](std::size_t i) { return order_.hidden(i); });
             dual_ = last.dual;
             if (last.gap() <= options_.tol) {
@@ -59,6 +60,7 @@ class DualCoordinateDescent {
                 last = certify(problem_, w);
             }
             remember(last);
+            check_seconds_ += monitor_.seconds() - before;
             const double difference = last.primal - last.dual;
             if (sweep.gap > 0.0) {
                 trust = std::min(1.0, (difference - last.hidden_gap) / sweep.gap);
@@ -66,7 +68,7 @@ class DualCoordinateDescent {
             monitor_.report({epochs_, monitor_.seconds(), last.primal, last.dual, last.gap(),
                              static_cast<std::int64_t>(order_.active()), w});
             if (last.gap() <= options_.tol) {
-                return {last, epochs_, Exit::converged};
+                return {last, epochs_, Exit::converged, check_seconds_};
             }
             if (monitor_.ended()) {
                 return best(w, monitor_.exit());
@@ -161,7 +163,7 @@ class DualCoordinateDescent {
             problem_.variables[i].alpha = best_alpha_[i];
         }
         problem_.rebuild_weights(w);
-        return {certify(problem_, w), epochs_, exit};
+        return {certify(problem_, w), epochs_, exit, check_seconds_};
     }
 
     BinaryProblem<Rows> problem_;
@@ -171,6 +173,7 @@ class DualCoordinateDescent {
     const Options& options_;
     std::int64_t epochs_ = 0;
     double dual_ = 0.0;
+    double check_seconds_ = 0.0;
     Certificate best_;
     std::vector<double> best_alpha_;
 };

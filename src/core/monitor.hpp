@@ -62,8 +62,11 @@ class Monitor {
         return ended_;
     }
 
+    // A solver that runs another one for a part of its work reports alone.
+    void mute(bool muted) { muted_ = muted; }
+
     void report(const Report& values) {
-        if (on_report_ && on_report_(values)) {
+        if (!muted_ && on_report_ && on_report_(values)) {
             end(Exit::stopped);
         }
     }
@@ -87,6 +90,7 @@ class Monitor {
     std::function<bool()> interrupted_;
     std::size_t work_ = 0;
     bool ended_ = false;
+    bool muted_ = false;
     Exit exit_ = Exit::converged;
 };
 

@@ -1,29 +1,30 @@
-// Newton's method in the primal. With z_i = 1 - y_i w.x_i and a_i = clip(z_i / D_i, lower, U_i), the slope
-// of the loss, the gradient is w - sum a_i y_i x_i and the Hessian I + sum over unclipped rows of x_i x_i' / D_i: piecewise
-// constant, so that full steps end in the exact minimum once the unclipped rows are known (Keerthi & DeCoste 2005).
+// Newton's method in the primal. With z_i = 1 - y_i w.x_i and a_i = clip(z_i / D_i, lower, U_i), the slope of the loss, the
+// gradient is w - sum a_i y_i x_i and the Hessian I + sum over unclipped ("curved") rows of x_i x_i' / D_i: piecewise constant, so
+// that full steps end in the exact minimum once the curved rows are known (Keerthi & DeCoste 2005).
 //
 // The a_i are dual feasible, so each step comes with a certificate. The hinge has D = 0 and no Hessian: it is smoothed with a
-// width that is driven down; at the optimum of width g only rows with 0 < z_i < g add to the hinge's own gap, at most C_i g / 4
-// each, which tells how small the width must become.
-//
-// With few features the Hessian is kept as a matrix and updated only for rows that change sides; with many the step is found by
-// conjugate gradients, which touch only the curved rows.
+// width that is driven down. At the optimum of width g only rows with 0 < z_i < g add to the hinge's own gap, at most C_i g / 4
+// each; and once these rows are the right ones, their variables are solved for exactly (free_variables.hpp).
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "certificate.hpp"
-#include "cholesky.hpp"
-#include "solvers.hpp"
+#include "dual_coordinate_descent.hpp"
+#include "free_variables.hpp"
 #include "monitor.hpp"
+#include "near_rows.hpp"
+#include "newton_system.hpp"
 #include "problem.hpp"
+#include "solvers.hpp"
 
 namespace maxmargin {
 
@@ -37,292 +38,243 @@ class Newton {
           max_iter_(max_iter),
           smooth_(problem.loss),
           smoothing_(problem.loss.diagonal_times_C == 0.0),
-          size_(problem.features() + 1),
-          slack_(problem.size()),
-          slope_(problem.size()),
-          curved_(problem.size(), false),
-          dense_(size_ <= most_dense),
-          scatter_(dense_ ? size_ : 0),
-          factor_(dense_ ? size_ : 0),
-          gradient_(size_),
-          direction_(size_) {}
-
-    // Starts from the weights in `w`; leaves alphas in the problem's variables and the weights that belong to them in `w`.
-    Outcome run(std::vector<double>& w) {
+          near_(problem_),
+          gradient_(problem.features() + 1),
+          direction_(problem.features() + 1) {
+        if (gradient_.size() <= most_dense) {
+            hessian_.emplace(problem_);
+        }
         if (smoothing_) {
             smooth_.diagonal_times_C = first_width;
         }
-        compute_slacks(w);
+    }
+
+    // Starts from the weights in `w`; leaves alphas in the problem's variables and the weights that belong to them in `w`.
+    Outcome run(std::vector<double>& w) {
+        near_.collect(w, smooth_, infinity);
         for (std::int64_t iteration = 1;; ++iteration) {
             const State state = differentiate(w);
             const double gap = state.certificate.gap();
             monitor_.report({iteration, monitor_.seconds(), state.certificate.primal, state.certificate.dual, gap,
-                             static_cast<std::int64_t>(state.curved), w});
+                             static_cast<std::int64_t>(curved_.size()), w});
             const bool last = monitor_.look() || iteration >= max_iter_;
             const bool stage_done =
                 smoothing_ && state.smooth_gap < 0.5 * (state.certificate.primal - state.certificate.dual);
-            if (gap < best_gap_) {
-                best_gap_ = gap;
-                best_weights_ = w;
-                best_width_ = smooth_.diagonal_times_C;
-            }
+            remember(w, gap);
             if (last && gap > best_gap_) {
                 go_back(w);
             }
-            if (gap <= tol_ || last || (stage_done && finish_is_cheap(state.curved))) {
+            if (last || may_finish(gap, stage_done)) {
                 std::vector<double> pair;
-                const Certificate exact = finish(pair);
+                const Certificate exact = finish(pair, gap);
                 if (exact.gap() <= tol_ || last) {
                     w = std::move(pair);
                     const Exit exit = monitor_.ended() ? monitor_.exit() : Exit::max_iter;
-                    return {exact, iteration, exact.gap() <= tol_ ? Exit::converged : exit};
+                    return {exact, iteration, exact.gap() <= tol_ ? Exit::converged : exit, check_seconds_};
                 }
-                differentiate(w);  // brings back the alphas of w
-            }
-            if (stage_done) {
-                smooth_.diagonal_times_C *= narrowing;
-                compute_slacks(w);  // between stages, so that rounding errors of the updates do not add up
+                near_.collect(w, smooth_, near_.radius());  // brings back the alphas of w
                 differentiate(w);
             }
-            step(w);
+            if (stage_done) {
+                narrow(w);
+            } else {
+                find_direction(curved_);
+                move(w);
+            }
         }
     }
 
   private:
+    static constexpr std::size_t most_dense = 513;  // features and bias
     static constexpr double first_width = 1.0;
-    static constexpr std::size_t most_dense = 512;
-    static constexpr double narrowing = 0.2;
-    static constexpr int most_refinements = 4;
+    static constexpr double narrowing = 0.25;
+    static constexpr double reach = 4.0;  // of near rows, in lengths of the step that they are collected for
+    static constexpr double most_passes_per_stage = 2.0;  // for an exact end that may come too early
+    static constexpr double always_cheap = 2e7;           // stored values; some ten milliseconds
+    static constexpr double close = 4.0;                  // to the tolerance, for coordinate descent to be tried
+    static constexpr double polish_passes = 12.0;         // and how much of it
 
     struct State {
         Certificate certificate;  // of the true problem, at w and the alphas of w
         double smooth_gap;        // primal - dual of the smoothed problem: what Newton steps can still remove
-        std::size_t curved;       // rows where the loss is curved
     };
 
-    bool is_curved(double z, double C) const {
-        const double a = z * smooth_.inverse_diagonal(C);
-        return a > smooth_.lower && a < smooth_.upper(C);
+    double free_variables_cost() const { return FreeVariables<Rows>::cost(curved_.size(), problem_); }
+
+    // Whether it is time to look for an end. The weights of the alphas of w are worse than w itself as long as w is not
+    // optimal for its width; so ends are tried when a stage is done.
+    bool may_finish(double gap, bool stage_done) const {
+        const double stored = static_cast<double>(problem_.rows.stored());
+        const bool cheap = stage_done && free_variables_cost() <= most_passes_per_stage * stored;
+        return gap <= tol_ || cheap || (stage_done && may_polish(gap));
     }
 
-    // The alphas of w and the weights that belong to them, as `pair`. For the hinge these alphas, slack over width, carry the
-    // rounding error of the slack many times enlarged; so the ones between their bounds are then solved for exactly: they
-    // make the slack of their rows zero. Repeating the solution on what is left is iterative refinement.
-    Certificate finish(std::vector<double>& pair) {
+    bool may_polish(double gap) const { return smoothing_ && gap <= std::min(close * tol_, next_polish_); }
+
+    // The weights that belong to the alphas of w. For the hinge these are made better first by solving for the variables that
+    // lie between their bounds, then by a few epochs of coordinate descent, most of them over few rows.
+    Certificate finish(std::vector<double>& pair, double gap) {
+        const double before = monitor_.seconds();
         problem_.rebuild_weights(pair);
-        Certificate best = certify(problem_, pair);
-        if (!smoothing_) {
-            return best;
+        Certificate exact = certify(problem_, pair);
+        const double affordable = std::max(8.0 * static_cast<double>(problem_.rows.stored()), always_cheap);
+        if (smoothing_ && exact.gap() > tol_ && free_variables_cost() <= affordable) {
+            exact = FreeVariables<Rows>(problem_).improve(pair, exact, tol_);
         }
-        std::vector<RowIndex> free;
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            const Variable& v = problem_.variables[i];
-            if (v.alpha > smooth_.lower && v.alpha < smooth_.upper(v.C)) {
-                free.push_back(static_cast<RowIndex>(i));
-            }
+        if (exact.gap() > tol_ && may_polish(gap)) {
+            next_polish_ = gap / close;
+            const Options options{OrderName::permuted, true, tol_, 10'000, polish_passes, 0};
+            std::vector<RowIndex> rows(problem_.size());
+            std::iota(rows.begin(), rows.end(), RowIndex{0});
+            std::erase_if(rows, [this](RowIndex i) { return problem_.variables[i].C == 0.0; });
+            Random random(0);
+            monitor_.mute(true);
+            Permuted order(std::move(rows), problem_.size(), true, true);
+            exact = DualCoordinateDescent<Rows, Permuted>(problem_, std::move(order), random, monitor_, options)
+                        .run(pair)
+                        .certificate;
+            monitor_.mute(false);
         }
-        for (int round = 0; round < most_refinements && best.gap() > tol_ && finish_is_cheap(free.size()); ++round) {
-            const std::vector<double> before = alphas_of(free), old_pair = pair;
-            if (!clear_slacks(free, pair)) {
-                break;
-            }
-            const Certificate exact = certify(problem_, pair);
-            if (!(exact.gap() < best.gap())) {
-                for (std::size_t k = 0; k < free.size(); ++k) {
-                    problem_.variables[free[k]].alpha = before[k];
-                }
-                pair = old_pair;
-                break;
-            }
-            best = exact;
-        }
-        return best;
+        check_seconds_ += monitor_.seconds() - before;
+        return exact;
     }
 
-    // Not more than a few passes over the data, or some milliseconds.
-    bool finish_is_cheap(std::size_t free) const {
-        const double stored = static_cast<double>(problem_.rows.stored() + problem_.size());
-        const double count = static_cast<double>(free), per_row = stored / static_cast<double>(problem_.size());
-        return count * count * (per_row + count / 8.0) <= std::max(8.0 * stored, 1e7);
-    }
-
-    std::vector<double> alphas_of(const std::vector<RowIndex>& rows) const {
-        std::vector<double> alphas(rows.size());
-        std::transform(rows.begin(), rows.end(), alphas.begin(),
-                       [this](RowIndex i) { return problem_.variables[i].alpha; });
-        return alphas;
-    }
-
-    // One step of the free alphas to where their slacks are zero, clipped to their bounds; `w` follows.
-    bool clear_slacks(const std::vector<RowIndex>& free, std::vector<double>& w) {
-        SymmetricMatrix gram(free.size()), factor(free.size());
-        std::vector<double> x(size_, 0.0), change(free.size());
-        double largest = 0.0;
-        for (std::size_t k = 0; k < free.size(); ++k) {
-            const Variable& v = problem_.variables[free[k]];
-            problem_.add_row(free[k], v.y, x.data());
-            for (std::size_t j = 0; j <= k; ++j) {
-                gram.row(k)[j] = problem_.margin(free[j], x.data());
-            }
-            largest = std::max(largest, gram.row(k)[k]);
-            std::fill(x.begin(), x.end(), 0.0);
-            change[k] = problem_.slack(free[k], w.data());
+    void remember(const std::vector<double>& w, double gap) {
+        if (gap < best_gap_) {
+            best_gap_ = gap;
+            best_weights_ = w;
+            best_width_ = smooth_.diagonal_times_C;
         }
-        // A small ridge, because rows may be equal; solve_shifted solves (I + scale A) x = b.
-        const double ridge = 1e-12 * largest;
-        if (!(ridge > 0.0) || !solve_shifted(gram, 1.0 / ridge, factor, change)) {
-            return false;
-        }
-        for (std::size_t k = 0; k < free.size(); ++k) {
-            Variable& v = problem_.variables[free[k]];
-            const double alpha = clip(v.alpha + change[k] / ridge, problem_.loss.lower, problem_.loss.upper(v.C));
-            problem_.add_row(free[k], (alpha - v.alpha) * v.y, w.data());
-            v.alpha = alpha;
-        }
-        return true;
     }
 
     // To the best certified iterate, in the middle of a stage that has to end.
     void go_back(std::vector<double>& w) {
         w = best_weights_;
         smooth_.diagonal_times_C = best_width_;
-        compute_slacks(w);
+        near_.collect(w, smooth_, infinity);
         differentiate(w);
     }
 
-    void compute_slacks(const std::vector<double>& w) {
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            slack_[i] = problem_.slack(i, w.data());
-        }
-    }
-
-    // Slopes, gradient and certificate at w, from the slacks.
+    // Alphas, gradient, curved rows and certificate at w, from the slacks.
     State differentiate(const std::vector<double>& w) {
+        curved_.clear();
+        double losses = 0.0, smooth_losses = 0.0, alphas = 0.0, terms = 0.0;
         std::fill(gradient_.begin(), gradient_.end(), 0.0);
-        double losses = 0.0, smooth_losses = 0.0, dual = 0.0, smooth_terms = 0.0;
-        std::size_t curved = 0;
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            Variable& v = problem_.variables[i];
-            if (v.C == 0.0) {
-                continue;
+        if (near_.far_C() > 0.0) {
+            const double U = smooth_.upper_per_C, far = dot(w, near_.far_sum());
+            alphas = U * near_.far_C();
+            terms = 0.5 * smooth_.diagonal_times_C * U * U * near_.far_C();
+            losses = alphas - U * far;
+            smooth_losses = losses - terms;
+            for (std::size_t j = 0; j < gradient_.size(); ++j) {
+                gradient_[j] = U * near_.far_sum()[j];
             }
-            const double D = smooth_.diagonal(v.C), z = slack_[i];
-            v.alpha = smooth_.slope(z, v.C);
-            const double term = 0.5 * D * v.alpha * v.alpha;
-            smooth_losses += v.alpha * z - term;
-            losses += problem_.loss.primal(z, v.C);
-            dual += v.alpha;
-            smooth_terms += term;
-            curved += is_curved(z, v.C) ? 1 : 0;
-            if (v.alpha != 0.0) {
-                problem_.add_row(i, v.alpha * v.y, gradient_.data());
+        }
+        for (std::size_t k = 0; k < near_.rows.size(); ++k) {
+            const std::size_t i = near_.rows[k];
+            const double z = near_.slack[k], C = near_.C[k], free = z * smooth_.inverse_diagonal(C);
+            const double alpha = clip(free, smooth_.lower, smooth_.upper(C));
+            const double term = 0.5 * smooth_.diagonal(C) * alpha * alpha;
+            problem_.variables[i].alpha = alpha;
+            smooth_losses += alpha * z - term;
+            losses += problem_.loss.primal(z, C);
+            alphas += alpha;
+            terms += term;
+            if (alpha == free && alpha != smooth_.lower) {
+                curved_.push_back(static_cast<RowIndex>(i));
+            }
+            if (alpha != 0.0) {
+                problem_.add_row(i, alpha * problem_.variables[i].y, gradient_.data());
             }
         }
         double norm = 0.0, alpha_norm = 0.0;
-        for (std::size_t j = 0; j < size_; ++j) {
+        for (std::size_t j = 0; j < gradient_.size(); ++j) {
             norm += w[j] * w[j];
             alpha_norm += gradient_[j] * gradient_[j];
             gradient_[j] = w[j] - gradient_[j];
         }
         State state;
-        const double true_terms = smoothing_ ? 0.0 : smooth_terms;
         state.certificate.primal = 0.5 * norm + losses;
-        state.certificate.dual = dual - true_terms - 0.5 * alpha_norm;
-        state.smooth_gap = (0.5 * norm + smooth_losses) - (dual - smooth_terms - 0.5 * alpha_norm);
-        state.curved = curved;
+        state.certificate.dual = alphas - (smoothing_ ? 0.0 : terms) - 0.5 * alpha_norm;
+        state.smooth_gap = (0.5 * norm + smooth_losses) - (alphas - terms - 0.5 * alpha_norm);
         return state;
     }
 
-    void step(std::vector<double>& w) {
-        std::transform(gradient_.begin(), gradient_.end(), direction_.begin(), [](double g) { return -g; });
-        if (dense_) {
-            solve_dense();
-        } else {
-            solve_by_conjugate_gradients();
+    // The next width, and a first step for it. While the same rows are curved, w depends linearly on the width and their alphas
+    // stay; so the step is Newton's with the rows curved so far, whose slacks then shrink with the width. With the few that are
+    // curved at the new width and the old slacks, the step would be far too long.
+    void narrow(std::vector<double>& w) {
+        const std::vector<RowIndex> curved = curved_;
+        for (const RowIndex i : curved) {
+            const Variable& v = problem_.variables[i];
+            problem_.add_row(i, (1.0 - 1.0 / narrowing) * v.alpha * v.y, gradient_.data());
         }
-        // slope_[i] = y_i d.x_i: how fast the slack falls along the step.
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            slope_[i] = problem_.margin(i, direction_.data());
+        smooth_.diagonal_times_C *= narrowing;
+        find_direction(curved);
+        near_.collect(w, smooth_, reach * length());
+        differentiate(w);
+        if (!(dot(gradient_, direction_) < 0.0)) {
+            find_direction(curved_);
         }
+        move(w);
+    }
+
+    void move(std::vector<double>& w) {
+        if (!near_.covers(near_.distance(w) + length())) {
+            near_.collect(w, smooth_, reach * length());
+        }
+        near_.find_slopes(direction_);
         const double t = line_search(w);
-        for (std::size_t j = 0; j < size_; ++j) {
+        for (std::size_t j = 0; j < w.size(); ++j) {
             w[j] += t * direction_[j];
         }
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            slack_[i] -= t * slope_[i];
+        if (near_.covers(near_.distance(w))) {
+            near_.move(t);
+        } else {
+            near_.collect(w, smooth_, reach * length());
         }
         monitor_.poll(problem_.rows.stored());
     }
 
-    void solve_dense() {
-        const double scale = 1.0 / smooth_.diagonal_times_C;
-        update_scatter();
-        if (!solve_shifted(scatter_, scale, factor_, direction_)) {
-            rebuild_scatter();  // many small updates have added up to a matrix that is not positive definite
-            std::transform(gradient_.begin(), gradient_.end(), direction_.begin(), [](double g) { return -g; });
-            if (!solve_shifted(scatter_, scale, factor_, direction_)) {
-                std::transform(gradient_.begin(), gradient_.end(), direction_.begin(), [](double g) { return -g; });
-            }
-        }
+    static double dot(const std::vector<double>& a, const std::vector<double>& b) {
+        return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
     }
 
-    // H d = -g with the diagonal of H as preconditioner, to a tenth of the gradient: more pays only when the curved rows are
-    // already the right ones, and then the next step is cheap.
-    void solve_by_conjugate_gradients() {
-        std::vector<RowIndex> curved;
-        std::vector<double> diagonal(size_, 1.0), residual = direction_, p(size_), Hp(size_), scaled(size_);
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            const double C = problem_.variables[i].C;
-            if (C > 0.0 && is_curved(slack_[i], C)) {
-                curved.push_back(static_cast<RowIndex>(i));
-                problem_.rows.add_squares(i, smooth_.inverse_diagonal(C), diagonal.data());
-                diagonal[size_ - 1] += smooth_.inverse_diagonal(C) * problem_.bias * problem_.bias;
-            }
-        }
-        std::fill(direction_.begin(), direction_.end(), 0.0);
-        auto precondition = [&] {
-            std::transform(residual.begin(), residual.end(), diagonal.begin(), scaled.begin(), std::divides<>());
-            return std::inner_product(residual.begin(), residual.end(), scaled.begin(), 0.0);
+    double length() const { return std::sqrt(dot(direction_, direction_)); }
+
+    void find_direction(const std::vector<RowIndex>& curved) {
+        auto downhill = [this] {
+            std::transform(gradient_.begin(), gradient_.end(), direction_.begin(), [](double g) { return -g; });
         };
-        double rho = precondition();
-        const double enough = 0.01 * rho;
-        p = scaled;
-        for (std::size_t iteration = 0; iteration < size_ && rho > enough && !monitor_.look(); ++iteration) {
-            Hp = p;
-            for (const RowIndex i : curved) {
-                const double xp = problem_.rows.dot(i, p.data()) + problem_.bias * p[size_ - 1];
-                problem_.add_row(i, smooth_.inverse_diagonal(problem_.variables[i].C) * xp, Hp.data());
-            }
-            const double step = rho / std::inner_product(p.begin(), p.end(), Hp.begin(), 0.0);
-            for (std::size_t j = 0; j < size_; ++j) {
-                direction_[j] += step * p[j];
-                residual[j] -= step * Hp[j];
-            }
-            const double previous = rho;
-            rho = precondition();
-            for (std::size_t j = 0; j < size_; ++j) {
-                p[j] = scaled[j] + rho / previous * p[j];
+        downhill();
+        if (!hessian_) {
+            solve_by_conjugate_gradients(problem_, smooth_, curved, monitor_, direction_);
+            return;
+        }
+        hessian_->set_curved(curved);
+        if (!hessian_->solve(smooth_.diagonal_times_C, direction_)) {
+            hessian_->reset();
+            hessian_->set_curved(curved);
+            downhill();
+            if (!hessian_->solve(smooth_.diagonal_times_C, direction_)) {
+                downhill();
             }
         }
     }
 
     // The root of the derivative along the step, which is continuous, rising and piecewise linear.
     double line_search(const std::vector<double>& w) const {
-        const double wd = std::inner_product(w.begin(), w.end(), direction_.begin(), 0.0);
-        const double dd = std::inner_product(direction_.begin(), direction_.end(), direction_.begin(), 0.0);
-        const double initial = std::inner_product(gradient_.begin(), gradient_.end(), direction_.begin(), 0.0);
-        const double scale = 1.0 / smooth_.diagonal_times_C, lower = smooth_.lower;
-        // Rows of weight zero have C = 0 and add nothing, as long as no infinity is multiplied by it.
-        const double upper_per_C = std::min(smooth_.upper_per_C, std::numeric_limits<double>::max());
-        const Variable* variables = problem_.variables.data();
-        const double *slack = slack_.data(), *slope = slope_.data();
-        const std::size_t rows = problem_.size();
+        const double far = near_.far_C() > 0.0 ? smooth_.upper_per_C * dot(near_.far_sum(), direction_) : 0.0;
+        const double wd = dot(w, direction_) - far, dd = dot(direction_, direction_);
+        const double initial = dot(gradient_, direction_);
+        const double scale = 1.0 / smooth_.diagonal_times_C, lower = smooth_.lower, upper_per_C = smooth_.upper_per_C;
+        const double *slack = near_.slack.data(), *slope = near_.slope.data(), *weight = near_.C.data();
         double t = 1.0, low = 0.0, high = infinity;
         for (int trial = 0; trial < 30; ++trial) {
             double first = wd + t * dd, second = dd;
-            for (std::size_t i = 0; i < rows; ++i) {
-                const double C = variables[i].C, u = slope[i], inverse = C * scale;
-                const double a = (slack[i] - t * u) * inverse, clipped = clip(a, lower, upper_per_C * C);
+            for (std::size_t k = 0; k < near_.rows.size(); ++k) {
+                const double u = slope[k], inverse = weight[k] * scale;
+                const double a = (slack[k] - t * u) * inverse, clipped = clip(a, lower, upper_per_C * weight[k]);
                 first -= clipped * u;
                 second += a == clipped ? u * u * inverse : 0.0;
             }
@@ -338,65 +290,20 @@ class Newton {
         return t;
     }
 
-    // scatter_ = sum over curved rows of C_i x_i x_i'. Between steps few rows change sides.
-    void update_scatter() {
-        std::size_t changes = 0, curved = 0;
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            const double C = problem_.variables[i].C;
-            const bool now = C > 0.0 && is_curved(slack_[i], C);
-            changes += now != curved_[i] ? 1 : 0;
-            curved += now ? 1 : 0;
-        }
-        if (changes >= curved) {
-            rebuild_scatter();
-            return;
-        }
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            const double C = problem_.variables[i].C;
-            const bool now = C > 0.0 && is_curved(slack_[i], C);
-            if (now != curved_[i]) {
-                add_outer(i, now ? C : -C);
-                curved_[i] = now;
-            }
-        }
-    }
-
-    void rebuild_scatter() {
-        scatter_.clear();
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            const double C = problem_.variables[i].C;
-            curved_[i] = C > 0.0 && is_curved(slack_[i], C);
-            if (curved_[i]) {
-                add_outer(i, C);
-            }
-        }
-    }
-
-    void add_outer(std::size_t i, double scale) {
-        problem_.rows.add_outer(i, scale, scatter_);
-        const std::size_t last = size_ - 1;
-        if (problem_.bias != 0.0) {
-            problem_.rows.axpy(i, scale * problem_.bias, scatter_.row(last));
-            scatter_.row(last)[last] += scale * problem_.bias * problem_.bias;
-        }
-    }
-
     BinaryProblem<Rows> problem_;
     Monitor& monitor_;
     double tol_;
     std::int64_t max_iter_;
     Loss smooth_;
     bool smoothing_;
-    std::size_t size_;
-    std::vector<double> slack_;
-    std::vector<double> slope_;
-    std::vector<bool> curved_;
-    bool dense_;
-    SymmetricMatrix scatter_;
-    SymmetricMatrix factor_;
+    NearRows<Rows> near_;
+    std::vector<RowIndex> curved_;
+    std::optional<DenseHessian<Rows>> hessian_;
     std::vector<double> gradient_;
     std::vector<double> direction_;
+    double check_seconds_ = 0.0;
     double best_gap_ = infinity;
+    double next_polish_ = infinity;
     double best_width_ = first_width;
     std::vector<double> best_weights_;
 };

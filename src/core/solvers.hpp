@@ -29,6 +29,7 @@ struct Outcome {
     Certificate certificate;
     std::int64_t epochs = 0;
     Exit exit = Exit::converged;
+    double check_seconds = 0.0;  // spent on certificates
 };
 
 // Starts from the alphas in `variables` and leaves the best ones there, with the weights that belong to them in `w`.

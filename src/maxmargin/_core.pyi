@@ -12,6 +12,7 @@ class Rows:
     def csr(values: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], n_features: int) -> Rows: ...
     @staticmethod
     def dense(values: NDArray[Any]) -> Rows: ...
+    def mean_squared_norm(self) -> float: ...
 
 class StopFlag:
     def __init__(self) -> None: ...
@@ -32,8 +33,8 @@ class Exit(Enum):
 
 # epoch, seconds, primal, dual, gap, active, weights; true ends the solver
 _OnReport = Callable[[int, float, float, float, float, int, NDArray[np.float64]], bool]
-# weights, alpha, primal, dual, epochs, exit
-_Outcome = tuple[NDArray[np.float64], NDArray[np.float64], float, float, int, Exit]
+# weights, alpha, primal, dual, epochs, exit, seconds spent on certificates
+_Outcome = tuple[NDArray[np.float64], NDArray[np.float64], float, float, int, Exit, float]
 
 def descend(
     rows: Rows,

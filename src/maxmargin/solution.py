@@ -64,6 +64,8 @@ class Solution:
         Every report, in order.
     seconds : float
         Time inside ``solve``.
+    check_seconds : float
+        The part of it spent on certificates.
     """
 
     weights: Floats
@@ -73,6 +75,7 @@ class Solution:
     n_iter: int
     solver: str
     seconds: float
+    check_seconds: float
     history: list[Report] = field(repr=False)
 
     @property

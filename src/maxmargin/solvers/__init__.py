@@ -103,6 +103,7 @@ def solve(
         n_iter=run.n_iter,
         solver="+".join(run.stages),
         history=run.history,
+        check_seconds=run.check_seconds,
         seconds=time.perf_counter() - start,
     )
 

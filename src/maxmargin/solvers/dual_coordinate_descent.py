@@ -19,9 +19,9 @@ def dcd(problem: BinaryProblem, run: Run, alpha: Floats | None, max_passes: floa
     return _descend("dcd", Order.PERMUTED, problem, run, alpha, max_passes)
 
 
-def avsf(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
+def avsf(problem: BinaryProblem, run: Run, alpha: Floats | None, max_passes: float = np.inf) -> Outcome:
     """Rows visited in proportion to what their steps have gained."""
-    return _descend("avsf", Order.ADAPTIVE, problem, run, alpha)
+    return _descend("avsf", Order.ADAPTIVE, problem, run, alpha, max_passes)
 
 
 def online(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:

@@ -11,8 +11,8 @@ from maxmargin.problems import BinaryProblem
 from maxmargin.solvers.run import Outcome, Run
 
 
-def newton(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
-    """Full Newton steps with an exact line search."""
+def newton(problem: BinaryProblem, run: Run, alpha: Floats | None, max_steps: int | None = None) -> Outcome:
+    """Full Newton steps with an exact line search; at most ``max_steps`` of them if given."""
     return run.stage(
         "newton",
         lambda on_report, time_left: _core.newton(
@@ -23,7 +23,7 @@ def newton(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
             problem.bias,
             alpha,
             run.tol,
-            run.max_iter,
+            run.max_iter if max_steps is None else min(max_steps, run.max_iter),
             time_left,
             on_report,
             run.stop,

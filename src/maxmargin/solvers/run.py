@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from maxmargin.solution import Report
 
 Callback = Callable[[Report, Floats], bool | None]
 OnReport = Callable[[int, float, float, float, float, int, Floats], bool]
-RawOutcome = tuple[Floats, Floats, float, float, int, _core.Exit]
+RawOutcome = tuple[Floats, Floats, float, float, int, _core.Exit, float]
 
 
 class Outcome(NamedTuple):
@@ -26,6 +27,7 @@ class Outcome(NamedTuple):
     dual: float
     epochs: int
     exit: _core.Exit
+    check_seconds: float
 
 
 Solver = Callable[[BinaryProblem, "Run", Floats | None], Outcome]
@@ -46,14 +48,28 @@ class Run:
     history: list[Report] = field(default_factory=list)
     stages: list[str] = field(default_factory=list)
     n_iter: int = 0
+    before_stage: int = 0
+    check_seconds: float = 0.0
 
     def time_left(self) -> float:
         """Seconds until the deadline, never negative."""
         return max(self.deadline - time.perf_counter(), 0.0)
 
+    def stalls(self) -> bool:
+        """Whether the current stage, at the pace of its second half, would need more than twice its epochs again."""
+        stage = [report for report in self.history if report.epoch > self.before_stage]
+        last = stage[-1]
+        middle = min(stage, key=lambda report: abs(report.epoch - (self.before_stage + last.epoch) / 2))
+        if middle is last or not last.gap < middle.gap:
+            return True
+        to_go = (
+            math.log(last.gap / max(self.tol, 1e-15)) / math.log(middle.gap / last.gap) * (last.epoch - middle.epoch)
+        )
+        return to_go > 2 * (last.epoch - self.before_stage)
+
     def stage(self, solver: str, run_core: Callable[[OnReport, float], RawOutcome]) -> Outcome:
         """Run one C++ solver as the next stage, given the hook and the time left."""
-        before = self.n_iter
+        before = self.before_stage = self.n_iter
         self.stages.append(solver)
 
         def on_report(
@@ -66,4 +82,5 @@ class Run:
 
         outcome = Outcome(*run_core(on_report, self.time_left()))
         self.n_iter = before + outcome.epochs
+        self.check_seconds += outcome.check_seconds
         return outcome

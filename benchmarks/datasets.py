@@ -1,0 +1,43 @@
+"""The data sets of the benchmarks, as float32 CSR and labels.
+
+They are not part of the project. Each ``NAME.npz`` holds a CSR matrix (``data``, ``indices``, ``indptr``, ``shape``)
+and labels ``y``; the folder is the first that exists of ``$MAXMARGIN_DATA``, ``benchmarks/data``, ``../shared/data``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def folder() -> Path | None:
+    """Where the data are, or None."""
+    candidates = [os.environ.get("MAXMARGIN_DATA"), ROOT / "benchmarks" / "data", ROOT.parent / "shared" / "data"]
+    return next((Path(path) for path in candidates if path and Path(path).is_dir()), None)
+
+
+def load(name: str) -> tuple[sp.csr_matrix, np.ndarray] | None:
+    """The matrix and the labels as they are, or None when the file is missing."""
+    home = folder()
+    if home is None or not (home / f"{name}.npz").is_file():
+        return None
+    with np.load(home / f"{name}.npz") as z:
+        values = z["data"].astype(np.float32)
+        if name.startswith("mnist"):
+            values /= 255
+        return sp.csr_matrix((values, z["indices"], z["indptr"]), shape=z["shape"]), z["y"]
+
+
+def load_binary(name: str) -> tuple[sp.csr_matrix, np.ndarray] | None:
+    """The same with labels -1 and +1, by the splits the papers use."""
+    found = load(name)
+    if found is None:
+        return None
+    X, y = found
+    positive = {"news20": y <= 10, "covtype": y == 2, "mnist": y % 2 == 1}.get(name, y == y.max())
+    return X, np.where(positive, 1, -1).astype(np.int8)

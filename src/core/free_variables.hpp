@@ -1,0 +1,114 @@
+// The exact end of a hinge problem: once it is known which dual variables lie between their bounds, they are the solution of a
+// linear system, "the slack of these rows is zero". Variables read off a smoothed hinge, slack over width, carry the rounding
+// error of the slack many times enlarged; this removes it, and finds the optimum from a width at which the rows are right.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "certificate.hpp"
+#include "cholesky.hpp"
+#include "orders.hpp"
+#include "problem.hpp"
+
+namespace maxmargin {
+
+template <class Rows>
+class FreeVariables {
+  public:
+    // Takes the variables of `problem` as they are.
+    explicit FreeVariables(const BinaryProblem<Rows>& problem) : problem_(problem) {
+        for (std::size_t i = 0; i < problem.size(); ++i) {
+            const Variable& v = problem.variables[i];
+            if (v.C > 0.0 && v.alpha > problem.loss.lower && v.alpha < problem.loss.upper(v.C)) {
+                rows_.push_back(static_cast<RowIndex>(i));
+            }
+        }
+    }
+
+    std::size_t size() const { return rows_.size(); }
+
+    // Work for `count` of them, in stored values.
+    static double cost(std::size_t count, const BinaryProblem<Rows>& problem) {
+        const double per_row = static_cast<double>(problem.rows.stored()) / static_cast<double>(problem.size());
+        const double n = static_cast<double>(count);
+        return n * n * (per_row + n / 8.0);
+    }
+
+    // Moves the variables and `w` with them as long as the certificate gets better; the repetitions are iterative refinement,
+    // and where a variable is clipped at a bound a first approximation.
+    Certificate improve(std::vector<double>& w, Certificate best, double tol) {
+        factorise();
+        for (int round = 0; round < most_rounds && solvable_ && best.gap() > tol; ++round) {
+            const std::vector<double> alphas = current(), weights = w;
+            step(w);
+            const Certificate moved = certify(problem_, w);
+            if (!(moved.gap() < best.gap())) {
+                restore(alphas);
+                w = weights;
+                break;
+            }
+            best = moved;
+        }
+        return best;
+    }
+
+  private:
+    static constexpr int most_rounds = 4;
+
+    void factorise() {
+        const std::size_t count = rows_.size();
+        gram_ = SymmetricMatrix(count);
+        std::vector<double> x(problem_.features() + 1);
+        double largest = 0.0;
+        for (std::size_t k = 0; k < count; ++k) {
+            std::fill(x.begin(), x.end(), 0.0);
+            problem_.add_row(rows_[k], problem_.variables[rows_[k]].y, x.data());
+            for (std::size_t j = 0; j <= k; ++j) {
+                gram_.row(k)[j] = problem_.margin(rows_[j], x.data());
+            }
+            largest = std::max(largest, gram_.row(k)[k]);
+        }
+        // A small ridge, because rows may be equal.
+        ridge_ = 1e-12 * largest;
+        factor_ = SymmetricMatrix(count);
+        solvable_ = count > 0 && ridge_ > 0.0 && factorise_shifted(gram_, 1.0 / ridge_, factor_);
+    }
+
+    void step(std::vector<double>& w) {
+        std::vector<double> change(rows_.size());
+        for (std::size_t k = 0; k < rows_.size(); ++k) {
+            change[k] = problem_.slack(rows_[k], w.data());
+        }
+        solve_factorised(factor_, change);
+        for (std::size_t k = 0; k < rows_.size(); ++k) {
+            Variable& v = problem_.variables[rows_[k]];
+            const double alpha = clip(v.alpha + change[k] / ridge_, problem_.loss.lower, problem_.loss.upper(v.C));
+            problem_.add_row(rows_[k], (alpha - v.alpha) * v.y, w.data());
+            v.alpha = alpha;
+        }
+    }
+
+    std::vector<double> current() const {
+        std::vector<double> alphas(rows_.size());
+        std::transform(rows_.begin(), rows_.end(), alphas.begin(),
+                       [this](RowIndex i) { return problem_.variables[i].alpha; });
+        return alphas;
+    }
+
+    void restore(const std::vector<double>& alphas) {
+        for (std::size_t k = 0; k < rows_.size(); ++k) {
+            problem_.variables[rows_[k]].alpha = alphas[k];
+        }
+    }
+
+    const BinaryProblem<Rows>& problem_;
+    std::vector<RowIndex> rows_;
+    SymmetricMatrix gram_{0};
+    SymmetricMatrix factor_{0};
+    double ridge_ = 0.0;
+    bool solvable_ = false;
+};
+
+}  // namespace maxmargin

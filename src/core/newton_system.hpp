@@ -1,0 +1,128 @@
+// The linear system of a Newton step, (I + sum over curved rows of x_i x_i' / D_i) d = -g: as a matrix, or by conjugate gradients.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "cholesky.hpp"
+#include "loss.hpp"
+#include "monitor.hpp"
+#include "orders.hpp"
+#include "problem.hpp"
+
+namespace maxmargin {
+
+// Keeps sum over curved rows of C_i x_i x_i', changed only for rows that become curved or cease to be.
+template <class Rows>
+class DenseHessian {
+  public:
+    explicit DenseHessian(const BinaryProblem<Rows>& problem)
+        : problem_(problem),
+          size_(problem.features() + 1),
+          curved_(problem.size(), false),
+          scatter_(size_),
+          factor_(size_) {}
+
+    // `rows` are those that are curved now; all others are not.
+    void set_curved(std::span<const RowIndex> rows) {
+        std::vector<bool> now(problem_.size(), false);
+        std::size_t entering = 0;
+        for (const RowIndex i : rows) {
+            now[i] = true;
+            entering += curved_[i] ? 0 : 1;
+        }
+        const std::size_t leaving = count_ - (rows.size() - entering);
+        if (entering + leaving >= rows.size()) {
+            scatter_.clear();
+            std::fill(curved_.begin(), curved_.end(), false);
+            members_.clear();
+        }
+        for (const RowIndex i : members_) {
+            if (!now[i]) {
+                add_outer(i, -problem_.variables[i].C);
+            }
+        }
+        for (const RowIndex i : rows) {
+            if (!curved_[i]) {
+                add_outer(i, problem_.variables[i].C);
+            }
+        }
+        curved_.swap(now);
+        members_.assign(rows.begin(), rows.end());
+        count_ = rows.size();
+    }
+
+    // In place of -g in `d`. False when rounding has made the matrix indefinite.
+    bool solve(double diagonal_times_C, std::vector<double>& d) {
+        return solve_shifted(scatter_, 1.0 / diagonal_times_C, factor_, d);
+    }
+
+    // Forget the sum, so that the next set_curved builds it anew without the rounding errors of many small changes.
+    void reset() {
+        scatter_.clear();
+        std::fill(curved_.begin(), curved_.end(), false);
+        members_.clear();
+        count_ = 0;
+    }
+
+  private:
+    void add_outer(std::size_t i, double scale) {
+        problem_.rows.add_outer(i, scale, scatter_);
+        const std::size_t last = size_ - 1;
+        problem_.rows.axpy(i, scale * problem_.bias, scatter_.row(last));
+        scatter_.row(last)[last] += scale * problem_.bias * problem_.bias;
+    }
+
+    const BinaryProblem<Rows>& problem_;
+    std::size_t size_;
+    std::vector<bool> curved_;
+    std::vector<RowIndex> members_;
+    std::size_t count_ = 0;
+    SymmetricMatrix scatter_;
+    SymmetricMatrix factor_;
+};
+
+// Conjugate gradients with the diagonal of the Hessian as preconditioner, to a tenth of the gradient: more pays only when the
+// curved rows are already the right ones, and then the next step is cheap. In place of -g in `d`.
+template <class Rows>
+void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss& loss, std::span<const RowIndex> curved,
+                                  Monitor& monitor, std::vector<double>& d) {
+    const std::size_t size = d.size();
+    std::vector<double> diagonal(size, 1.0), residual = d, p(size), Hp(size), scaled(size);
+    auto inverse = [&](RowIndex i) { return loss.inverse_diagonal(problem.variables[i].C); };
+    for (const RowIndex i : curved) {
+        problem.rows.add_squares(i, inverse(i), diagonal.data());
+        diagonal[size - 1] += inverse(i) * problem.bias * problem.bias;
+    }
+    auto precondition = [&] {
+        std::transform(residual.begin(), residual.end(), diagonal.begin(), scaled.begin(), std::divides<>());
+        return std::inner_product(residual.begin(), residual.end(), scaled.begin(), 0.0);
+    };
+    std::fill(d.begin(), d.end(), 0.0);
+    double rho = precondition();
+    const double enough = 0.01 * rho;
+    p = scaled;
+    for (std::size_t iteration = 0; iteration < size && rho > enough && !monitor.look(); ++iteration) {
+        Hp = p;
+        for (const RowIndex i : curved) {
+            const double xp = problem.rows.dot(i, p.data()) + problem.bias * p[size - 1];
+            problem.add_row(i, inverse(i) * xp, Hp.data());
+        }
+        const double step = rho / std::inner_product(p.begin(), p.end(), Hp.begin(), 0.0);
+        for (std::size_t j = 0; j < size; ++j) {
+            d[j] += step * p[j];
+            residual[j] -= step * Hp[j];
+        }
+        const double previous = rho;
+        rho = precondition();
+        for (std::size_t j = 0; j < size; ++j) {
+            p[j] = scaled[j] + rho / previous * p[j];
+        }
+    }
+}
+
+}  // namespace maxmargin
