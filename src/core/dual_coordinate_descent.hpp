@@ -44,18 +44,23 @@ class DualCoordinateDescent {
             credit += check_share * sweep.work;
             work_left -= sweep.work;
             bool check = monitor_.look() || epochs_ >= options_.max_iter || work_left <= 0.0 || credit >= check_cost;
+            bool hopeful = false;
             if constexpr (Order::visits_every_active_row_once) {
                 const double gap = trust * sweep.gap + last.hidden_gap;
-                check = check || gap <= options_.tol * std::abs(dual_ + gap) || sweep.gap < 0.1 * last.hidden_gap;
+                hopeful = gap <= options_.tol * std::abs(dual_ + gap);
+                check = check || hopeful || sweep.gap < 0.1 * last.hidden_gap;
             }
             if (!check) {
                 continue;
             }
             credit -= check_cost;
+            if (hopeful) {
+                problem_.rebuild_weights(w);
+            }
             const double before = monitor_.seconds();
             last = certify(problem_, w, [this](std::size_t i) { return order_.hidden(i); });
             dual_ = last.dual;
-            if (last.gap() <= options_.tol) {
+            if (last.gap() <= options_.tol && !hopeful) {
                 problem_.rebuild_weights(w);
                 last = certify(problem_, w);
             }
@@ -63,7 +68,7 @@ class DualCoordinateDescent {
             check_seconds_ += monitor_.seconds() - before;
             const double difference = last.primal - last.dual;
             if (sweep.gap > 0.0) {
-                trust = std::min(1.0, (difference - last.hidden_gap) / sweep.gap);
+                trust = std::clamp((difference - last.hidden_gap) / sweep.gap, 0.1, 1.0);
             }
             monitor_.report({epochs_, monitor_.seconds(), last.primal, last.dual, last.gap(),
                              static_cast<std::int64_t>(order_.active()), w});

@@ -117,6 +117,7 @@ class Newton {
         const double before = monitor_.seconds();
         problem_.rebuild_weights(pair);
         Certificate exact = certify(problem_, pair);
+        check_seconds_ += monitor_.seconds() - before;
         const double affordable = std::max(8.0 * static_cast<double>(problem_.rows.stored()), always_cheap);
         if (smoothing_ && exact.gap() > tol_ && free_variables_cost() <= affordable) {
             exact = FreeVariables<Rows>(problem_).improve(pair, exact, tol_);
@@ -135,7 +136,6 @@ class Newton {
                         .certificate;
             monitor_.mute(false);
         }
-        check_seconds_ += monitor_.seconds() - before;
         return exact;
     }
 
