@@ -29,10 +29,8 @@ MOST_NEWTON_FEATURES = 512
 EASY = 4.0
 #: Work for "dcd" on easy and on other problems, in passes over the data (an epoch is at most two).
 DCD_PASSES = {True: 60.0, False: 2.0}
-#: Work for "avsf" before its pace is judged: for curved losses, and for the hinge, where Newton steps cost more.
-AVSF_PASSES = {True: 40.0, False: 80.0}
-#: What each further stage of "avsf" may do more than the one before.
-GROWTH = 1.5
+#: Epochs of "avsf" before its pace is judged: for curved losses, and for the hinge, where Newton steps cost more.
+PATIENCE = {True: 20.0, False: 40.0}
 #: Newton steps between two stages of "avsf".
 NEWTON_STEPS = 6
 
@@ -50,13 +48,10 @@ def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
         return outcome
     if few_features:
         return newton(problem, run, outcome.alpha)
-    passes = AVSF_PASSES[curved]
     while True:
-        outcome = avsf(problem, run, outcome.alpha, passes)
-        if outcome.exit is not _core.Exit.BUDGET:
+        outcome = avsf(problem, run, outcome.alpha, PATIENCE[curved])
+        if not run.gave_up:
             return outcome
-        if run.stalls():
-            outcome = newton(problem, run, outcome.alpha, NEWTON_STEPS)
-            if outcome.exit is not _core.Exit.MAX_ITER:
-                return outcome
-        passes *= GROWTH
+        outcome = newton(problem, run, outcome.alpha, NEWTON_STEPS)
+        if outcome.exit is not _core.Exit.MAX_ITER:
+            return outcome

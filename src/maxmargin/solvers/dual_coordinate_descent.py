@@ -19,9 +19,9 @@ def dcd(problem: BinaryProblem, run: Run, alpha: Floats | None, max_passes: floa
     return _descend("dcd", Order.PERMUTED, problem, run, alpha, max_passes)
 
 
-def avsf(problem: BinaryProblem, run: Run, alpha: Floats | None, max_passes: float = np.inf) -> Outcome:
-    """Rows visited in proportion to what their steps have gained."""
-    return _descend("avsf", Order.ADAPTIVE, problem, run, alpha, max_passes)
+def avsf(problem: BinaryProblem, run: Run, alpha: Floats | None, patience: float = np.inf) -> Outcome:
+    """Rows visited in proportion to what their steps have gained; given up when it stalls after ``patience`` epochs."""
+    return _descend("avsf", Order.ADAPTIVE, problem, run, alpha, patience=patience)
 
 
 def online(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
@@ -30,7 +30,13 @@ def online(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
 
 
 def _descend(
-    name: str, order: Order, problem: BinaryProblem, run: Run, alpha: Floats | None, max_passes: float = np.inf
+    name: str,
+    order: Order,
+    problem: BinaryProblem,
+    run: Run,
+    alpha: Floats | None,
+    max_passes: float = np.inf,
+    patience: float = np.inf,
 ) -> Outcome:
     return run.stage(
         name,
@@ -51,4 +57,5 @@ def _descend(
             on_report,
             run.stop,
         ),
+        patience,
     )

@@ -49,6 +49,7 @@ class Run:
     stages: list[str] = field(default_factory=list)
     n_iter: int = 0
     before_stage: int = 0
+    gave_up: bool = False
     check_seconds: float = 0.0
 
     def time_left(self) -> float:
@@ -56,7 +57,7 @@ class Run:
         return max(self.deadline - time.perf_counter(), 0.0)
 
     def stalls(self) -> bool:
-        """Whether the current stage, at the pace of its second half, would need more than twice its epochs again."""
+        """Whether this stage, at the pace of its second half, would need more than twice its epochs again."""
         stage = [report for report in self.history if report.epoch > self.before_stage]
         last = stage[-1]
         middle = min(stage, key=lambda report: abs(report.epoch - (self.before_stage + last.epoch) / 2))
@@ -67,9 +68,15 @@ class Run:
         )
         return to_go > 2 * (last.epoch - self.before_stage)
 
-    def stage(self, solver: str, run_core: Callable[[OnReport, float], RawOutcome]) -> Outcome:
-        """Run one C++ solver as the next stage, given the hook and the time left."""
+    def stage(
+        self, solver: str, run_core: Callable[[OnReport, float], RawOutcome], patience: float = math.inf
+    ) -> Outcome:
+        """Run one C++ solver as the next stage, given the hook and the time left.
+
+        After ``patience`` epochs a stage that stalls is ended, and ``gave_up`` tells so.
+        """
         before = self.before_stage = self.n_iter
+        self.gave_up = False
         self.stages.append(solver)
 
         def on_report(
@@ -78,7 +85,10 @@ class Run:
             seconds = time.perf_counter() - self.start
             report = Report(solver, before + epoch, seconds, primal, dual, gap, active)
             self.history.append(report)
-            return bool(self.callback and self.callback(report, weights))
+            if self.callback and self.callback(report, weights):
+                return True
+            self.gave_up = gap > self.tol and epoch >= patience and self.stalls()
+            return self.gave_up
 
         outcome = Outcome(*run_core(on_report, self.time_left()))
         self.n_iter = before + outcome.epochs
