@@ -16,7 +16,7 @@ namespace maxmargin {
 inline constexpr std::size_t cache_line = 64;
 
 // Rows longer than this are only prefetched at their start; the hardware streams the rest.
-inline constexpr std::size_t prefetched_bytes = 1024;
+inline constexpr std::size_t prefetched_bytes = 256;
 
 inline void prefetch_bytes(const void* begin, std::size_t bytes) {
     const char* p = static_cast<const char*>(begin);
