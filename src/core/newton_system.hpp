@@ -86,7 +86,7 @@ class DenseHessian {
     SymmetricMatrix factor_;
 };
 
-// Conjugate gradients with the diagonal of the Hessian as preconditioner, to a tenth of the gradient: more pays only when the
+// Conjugate gradients with the diagonal of the Hessian as preconditioner, to some hundredths of the gradient: more pays only when the
 // curved rows are already the right ones, and then the next step is cheap. In place of -g in `d`.
 template <class Rows>
 void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss& loss, std::span<const RowIndex> curved,
@@ -104,7 +104,7 @@ void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss
     };
     std::fill(d.begin(), d.end(), 0.0);
     double rho = precondition();
-    const double enough = 0.01 * rho;
+    const double enough = 1e-3 * rho;  // squared norms
     p = scaled;
     for (std::size_t iteration = 0; iteration < size && rho > enough && !monitor.look(); ++iteration) {
         Hp = p;

@@ -31,8 +31,10 @@ EASY = 4.0
 DCD_PASSES = {True: 60.0, False: 2.0}
 #: Epochs of "avsf" before its pace is judged: for curved losses, and for the hinge, where Newton steps cost more.
 PATIENCE = {True: 20.0, False: 40.0}
+#: Each further stage of "avsf" gets more, so that the alternation cannot go on without progress for ever.
+GROWTH = 1.5
 #: Newton steps between two stages of "avsf".
-NEWTON_STEPS = 6
+NEWTON_STEPS = 4
 
 
 def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
@@ -48,10 +50,12 @@ def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
         return outcome
     if few_features:
         return newton(problem, run, outcome.alpha)
+    patience = PATIENCE[curved]
     while True:
-        outcome = avsf(problem, run, outcome.alpha, PATIENCE[curved])
+        outcome = avsf(problem, run, outcome.alpha, patience)
         if not run.gave_up:
             return outcome
         outcome = newton(problem, run, outcome.alpha, NEWTON_STEPS)
         if outcome.exit is not _core.Exit.MAX_ITER:
             return outcome
+        patience *= GROWTH
