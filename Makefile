@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*)
 
-.PHONY: demo test lint sanitize bench clean
+.PHONY: demo test sanitize bench clean
 
 demo: $(VENV)/package
 	$(BIN)/python examples/demo.py
@@ -38,7 +38,7 @@ $(VENV)/package: $(VENV)/python $(SOURCES)
 	touch $@
 
 $(VENV)/dev: $(VENV)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' --config-settings=cmake.define.MAXMARGIN_WERROR=ON
 	touch $@ $(VENV)/package
 
 $(VENV)-sanitize/ready: $(SOURCES)

@@ -56,6 +56,13 @@ def test_a_callback_can_stop_the_fit_without_a_warning():
     assert not model.converged_
 
 
+def test_a_callback_that_stops_one_class_stops_the_fit():
+    X, _ = random_problem(rows=3000, features=60, noise=5.0)
+    model = LinearSVC("hinge", solver="dcd", C=0.1, tol=1e-7).set_callbacks(Recorder(stop_after=8))
+    model.fit(X, np.arange(3000) % 4)
+    assert np.all(model.duality_gap_ > 1e-7)
+
+
 def test_callbacks_work_for_one_versus_rest_in_threads():
     X, y = load_digits(return_X_y=True)
     recorder = Recorder()

@@ -250,7 +250,7 @@ def test_other_dense_input_is_converted(convert):
         ({"penalize_intercept": False}, "use penalize_intercept=True"),
         ({"fit_intercept": False, "intercept_scaling": 2.0}, "no meaning with fit_intercept=False"),
         ({"n_jobs": 0}, "n_jobs=0"),
-        ({"class_weight": {-1: -1.0, 1: 1.0}}, "class_weight must not be negative"),
+        ({"class_weight": {-1: -1.0, 1: 1.0}}, "class_weight must be finite and not negative"),
     ],
 )
 def test_bad_parameters_are_refused_with_a_message(parameters, message):
@@ -271,7 +271,7 @@ def test_bad_parameters_are_refused_with_a_message(parameters, message):
         (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
         (lambda X, y: (X[0], y), "2D array"),
         (lambda X, _: (X, X[:, 0]), "Unknown label type: continuous"),
-        (lambda X, y: (1e300 * X, y), "square overflows"),
+        (lambda X, y: (1e300 * X, y), "too large"),
     ],
 )
 def test_bad_data_are_refused_with_a_message(change, message):
@@ -295,6 +295,14 @@ def test_bad_sample_weights_are_refused_with_a_message(weights, message):
         LinearSVC().fit(X, y, sample_weight=weights)
 
 
+def test_balanced_weights_ignore_rows_and_classes_without_weight():
+    X, _ = random_problem(rows=60, features=4)
+    y = np.arange(60) % 3
+    weighted = LinearSVC("hinge", class_weight="balanced", tol=1e-8).fit(X, y, sample_weight=(y != 2) * 1.0)
+    without = LinearSVC("hinge", class_weight="balanced", tol=1e-8).fit(X[y != 2], y[y != 2])
+    np.testing.assert_allclose(weighted.coef_[1], without.coef_[0], atol=1e-4)
+
+
 def test_prediction_refuses_another_number_of_features():
     X, y = random_problem()
     with pytest.raises(ValueError, match="X has 7 features, but LinearSVC is expecting 8"):
@@ -305,6 +313,6 @@ def test_a_failed_fit_leaves_the_previous_one_usable():
     X, y = random_problem()
     model = LinearSVC().fit(X, y)
     before = model.predict(X)
-    with pytest.raises(ValueError, match="square overflows"):
+    with pytest.raises(ValueError, match="too large"):
         model.fit(1e300 * X, np.arange(60) % 3)
     assert np.array_equal(model.predict(X), before)

@@ -16,8 +16,9 @@ def test_core_and_numpy_agree_on_the_certificate(loss, bias, storage):
     problem = BinaryProblem(storage(X), y, C, loss=loss, bias=bias)
     upper = np.minimum(LOSSES[loss].upper(C), 5.0)
     alpha = rng.uniform(max(LOSSES[loss].lower, -2.0), upper) * (C > 0)
-    primal, dual = _core.certify(problem.rows, problem.y, problem.C, problem.loss.dual, bias, alpha)
+    weights, primal, dual = _core.certify(problem.rows, problem.y, problem.C, problem.loss.dual, bias, alpha)
     truth = problem.certificate(alpha)
+    np.testing.assert_allclose(weights, problem.weights(alpha), rtol=1e-10, atol=1e-12)
     assert primal == pytest.approx(truth.primal, rel=1e-10)
     assert dual == pytest.approx(truth.dual, rel=1e-10)
 
@@ -123,7 +124,7 @@ def broken(**changes):
         (broken(data=[1.0, 2.0, 3.0]), "3 values but 4 column indices"),
         (broken(data=[1.0, np.nan, 3.0, 1.0]), "NaN, infinity"),
         (broken(data=[1.0, 2.0, np.inf, 1.0]), "row 2"),
-        (broken(data=[1.0, 2.0, 1e200, 1.0]), "square overflows in row 2"),
+        (broken(data=[1.0, 2.0, 1e200, 1.0]), "too large in row 2"),
     ],
 )
 def test_broken_matrices_are_refused_not_followed(matrix, message):

@@ -256,3 +256,47 @@ def test_bad_options_are_refused_with_a_message(options, message):
     X, y = random_problem()
     with pytest.raises(ValueError, match=message):
         solve(BinaryProblem(X, y), **options)
+
+
+@pytest.mark.parametrize("C", [1e-60, 1e60])
+def test_C_beyond_what_doubles_can_carry_is_refused(C):
+    X, y = random_problem()
+    with pytest.raises(ValueError, match="it must lie between 1e-50 and 1e"):
+        BinaryProblem(X, y, C)
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("C", [1e-50, 1e50])
+def test_the_most_extreme_C_still_has_a_finite_certificate(loss, C):
+    X, y = random_problem(rows=30, features=3)
+    solution = solve(BinaryProblem(X, y, C, loss=loss, bias=1.0), max_iter=50)
+    assert np.all(np.isfinite(solution.certificate))
+
+
+def test_a_worse_later_stage_never_replaces_a_better_earlier_one():
+    X, y = random_problem(rows=2000, features=30, seed=23, noise=3.0)
+    problem = BinaryProblem(30 * X, y, 10.0, loss="hinge", bias=1.0)
+    good = solve(problem, solver="newton", tol=1e-3)
+    assert good.converged
+    again = solve(problem, solver="newton", tol=1e-12, alpha=good.alpha, max_iter=1)
+    assert again.certificate.gap <= good.certificate.gap * (1 + 1e-9)
+    stopped = solve(problem, tol=1e-12, callback=lambda report, _: report.solver == "newton")
+    assert stopped.certificate.gap <= min(report.gap for report in stopped.history if report.solver == "dcd") + 1e-12
+
+
+def test_a_short_newton_run_returns_a_usable_pair():
+    X, y = random_problem(rows=5000, features=20, seed=24, noise=3.0)
+    problem = BinaryProblem(30 * X, y, 10.0, loss="hinge", bias=1.0)
+    solution = solve(problem, solver="newton", tol=1e-12, max_iter=12)
+    assert solution.certificate.gap < 0.2
+
+
+def test_a_stop_flag_set_before_the_start_ends_at_once():
+    from maxmargin._core import StopFlag
+
+    X, y = random_problem(rows=2000, features=600, seed=25)
+    stop = StopFlag()
+    stop.set()
+    solution = solve(BinaryProblem(X, y, 100.0, loss="hinge"), tol=1e-12, stop=stop)
+    assert solution.exit == "stopped"
+    assert solution.n_iter <= 2

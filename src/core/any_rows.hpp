@@ -1,7 +1,7 @@
 // The rows of one matrix with their type erased, checked once and shared by all problems over it (one-versus-rest).
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -25,6 +25,9 @@ using RowsVariant = std::variant<
     CsrRows<double, std::int64_t, std::int32_t>, CsrRows<double, std::int64_t, std::int64_t>, DenseRows<float>,
     DenseRows<double>>;
 
+// Beyond this, products of C, row norms and dual variables could overflow.
+inline constexpr double largest_squared_norm = 1e100;
+
 class AnyRows {
   public:
     // `rows` must have passed check_csr when it is sparse.
@@ -47,9 +50,9 @@ class AnyRows {
         std::call_once(norms_->once, [this] {
             norms_->values = std::visit([](const auto& rows) { return rows.squared_norms(); }, rows_);
             for (std::size_t i = 0; i < norms_->values.size(); ++i) {
-                if (!std::isfinite(norms_->values[i])) {
-                    throw std::invalid_argument("X contains NaN, infinity or values whose square overflows in row " +
-                                                std::to_string(i));
+                if (!(norms_->values[i] <= largest_squared_norm)) {
+                    throw std::invalid_argument("X contains NaN, infinity or values too large in row " +
+                                                std::to_string(i) + " (squared norms must stay below 1e100)");
                 }
             }
         });
@@ -83,9 +86,11 @@ void check_csr(const Index* indices, std::size_t stored, const Pointer* starts, 
                                     std::to_string(stored) + " values are stored");
     }
     // As unsigned numbers negative indices are large, so one maximum finds both kinds of error.
-    if (used > 0 && largest_index(indices, used) >= features) {
+    const std::uint64_t limit =
+        std::min<std::uint64_t>(features, static_cast<std::uint64_t>(std::numeric_limits<Index>::max()) + 1);
+    if (used > 0 && largest_index(indices, used) >= limit) {
         std::size_t k = 0;
-        while (static_cast<std::uint64_t>(static_cast<std::int64_t>(indices[k])) < features) {
+        while (static_cast<std::uint64_t>(static_cast<std::int64_t>(indices[k])) < limit) {
             ++k;
         }
         throw std::invalid_argument("X has column index " + std::to_string(indices[k]) + " at position " +

@@ -194,7 +194,7 @@ nb::tuple py_certify(const PyRows& x, const StridedVector<std::int8_t>& y, const
         std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias);
         certificate = certify(x.rows, variables, loss, bias, weights);
     }
-    return nb::make_tuple(certificate.primal, certificate.dual);
+    return nb::make_tuple(to_numpy(std::move(weights)), certificate.primal, certificate.dual);
 }
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> py_score(const PyRows& x, const Matrix<double>& weights,

@@ -154,7 +154,7 @@ class DualCoordinateDescent {
     }
 
     void remember(const Certificate& certificate) {
-        if (certificate.gap() >= best_.gap() && !best_alpha_.empty()) {
+        if (!best_alpha_.empty() && !(certificate.gap() < best_.gap())) {
             return;
         }
         best_ = certificate;
@@ -168,7 +168,8 @@ class DualCoordinateDescent {
             problem_.variables[i].alpha = best_alpha_[i];
         }
         problem_.rebuild_weights(w);
-        return {certify(problem_, w), epochs_, exit, check_seconds_};
+        const Certificate exact = certify(problem_, w);
+        return {exact, epochs_, exact.gap() <= options_.tol ? Exit::converged : exit, check_seconds_};
     }
 
     BinaryProblem<Rows> problem_;

@@ -4,7 +4,7 @@
 //
 // and differs only in three numbers: the lower bound (0, or -inf when a_i has a free sign), U_i / C_i and D_ii * C_i.
 // The primal loss is its conjugate, max over feasible a of a z - D a^2 / 2 with z = 1 - y_i w.x_i, so it needs no formula
-// of its own. A new loss of the family is one line here.
+// of its own. The losses by name are in losses.py.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +42,5 @@ struct Loss {
 };
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
-inline constexpr Loss hinge{0.0, 1.0, 0.0};
-inline constexpr Loss squared_hinge{0.0, infinity, 0.5};
-inline constexpr Loss least_squares{-infinity, infinity, 0.5};
 
 }  // namespace maxmargin

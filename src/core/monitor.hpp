@@ -53,7 +53,8 @@ class Monitor {
         }
         if (seconds() >= time_limit_) {
             end(Exit::time_limit);
-        } else if (since(last_) > 0.05) {
+        } else if (!asked_ || since(last_) > 0.05) {
+            asked_ = true;
             last_ = Clock::now();
             if (interrupted_ && interrupted_()) {
                 end(Exit::stopped);
@@ -79,6 +80,9 @@ class Monitor {
 
     static double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
     void end(Exit reason) {
+        if (ended_) {
+            return;  // the first reason is the true one
+        }
         ended_ = true;
         exit_ = reason;
     }
@@ -91,6 +95,7 @@ class Monitor {
     std::size_t work_ = 0;
     bool ended_ = false;
     bool muted_ = false;
+    bool asked_ = false;  // the first look always asks: a stop may have been wanted before the start
     Exit exit_ = Exit::converged;
 };
 

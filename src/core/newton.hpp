@@ -61,12 +61,12 @@ class Newton {
             const bool stage_done =
                 smoothing_ && state.smooth_gap < 0.5 * (state.certificate.primal - state.certificate.dual);
             remember(w, gap);
-            if (last && gap > best_gap_) {
+            if (last && !(gap <= best_gap_) && !best_weights_.empty()) {
                 go_back(w);
             }
             if (last || may_finish(gap, stage_done)) {
                 std::vector<double> pair;
-                const Certificate exact = finish(pair, gap);
+                const Certificate exact = finish(pair, gap, last);
                 if (exact.gap() <= tol_ || last) {
                     w = std::move(pair);
                     const Exit exit = monitor_.ended() ? monitor_.exit() : Exit::max_iter;
@@ -113,7 +113,8 @@ class Newton {
 
     // The weights that belong to the alphas of w. For the hinge these are made better first by solving for the variables that
     // lie between their bounds, then by a few epochs of coordinate descent, most of them over few rows.
-    Certificate finish(std::vector<double>& pair, double gap) {
+    // When the fit has to end here (`last`) this may take some passes more than its limits: the answer is so much better.
+    Certificate finish(std::vector<double>& pair, double gap, bool last) {
         const double before = monitor_.seconds();
         problem_.rebuild_weights(pair);
         Certificate exact = certify(problem_, pair);
@@ -122,19 +123,22 @@ class Newton {
         if (smoothing_ && exact.gap() > tol_ && free_variables_cost() <= affordable) {
             exact = FreeVariables<Rows>(problem_).improve(pair, exact, tol_);
         }
-        if (exact.gap() > tol_ && may_polish(gap)) {
+        const bool asked_to_stop = monitor_.ended() && monitor_.exit() == Exit::stopped;
+        if (smoothing_ && !(exact.gap() <= tol_) && (may_polish(gap) || (last && !asked_to_stop))) {
             next_polish_ = gap / close;
             const Options options{OrderName::permuted, true, tol_, 10'000, polish_passes, 0};
             std::vector<RowIndex> rows(problem_.size());
             std::iota(rows.begin(), rows.end(), RowIndex{0});
             std::erase_if(rows, [this](RowIndex i) { return problem_.variables[i].C == 0.0; });
             Random random(0);
-            monitor_.mute(true);
+            Monitor unlimited(infinity, nullptr, nullptr);
+            Monitor& monitor = last ? unlimited : monitor_;
+            monitor.mute(true);
             Permuted order(std::move(rows), problem_.size(), true, true);
-            exact = DualCoordinateDescent<Rows, Permuted>(problem_, std::move(order), random, monitor_, options)
+            exact = DualCoordinateDescent<Rows, Permuted>(problem_, std::move(order), random, monitor, options)
                         .run(pair)
                         .certificate;
-            monitor_.mute(false);
+            monitor.mute(false);
         }
         return exact;
     }

@@ -1,12 +1,12 @@
-// Which rows an epoch visits, and in which order. An order is a small struct with five members:
+// Which rows an epoch visits, and in which order. An order is a small struct with these members:
 //
-//     schedule(random)        the rows of the next epoch, in the order to visit them
-//     shrinks(i, v, U, lower, G)   asked before the step: leave row i out from now on?
-//     gained(i, gain)         told after the step: by how much the dual grew
-//     end_epoch()             after the last row
-//     restart()               all rows again, nothing learned (the shrunk problem is solved, the whole one is not)
-//
-// `hidden(i)` says whether row i is left out, `active()` how many are not.
+//     schedule(random)                    the rows of the next epoch, in the order to visit them
+//     shrinks(i, v, lower, upper, G)      asked before the step: leave row i out from now on?
+//     gained(i, gain)                     told after the step: by how much the dual grew
+//     end_epoch()                         after the last row
+//     restart()                           all rows again (the shrunk problem is solved, the whole one is not)
+//     hidden(i), active()                 whether row i is left out, and how many are not
+//     visits_every_active_row_once        a constant; true makes the sweep's own estimate of the gap usable
 #pragma once
 
 #include <algorithm>

@@ -57,7 +57,7 @@ class Loss:
     def primal(self, slack: Floats, C: Floats) -> Floats:
         """The loss of each row at ``slack = 1 - margin``, its weight included."""
         if self.diagonal_times_C == 0.0:
-            return C * self.upper_per_C * np.maximum(slack, 0.0)
+            return C * np.maximum(self.upper_per_C * slack, self.lower * slack)
         # The conjugate of a -> D a^2 / 2 over lower <= a <= U, divided by C so that C = 0 needs no case.
         a = np.clip(slack / self.diagonal_times_C, self.lower, self.upper_per_C)
         return C * (a * slack - 0.5 * self.diagonal_times_C * a * a)

@@ -7,7 +7,7 @@ has its own seed, which makes the result the same whatever the number of threads
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from maxmargin._core import StopFlag
@@ -27,6 +27,7 @@ def map_threads(work: Callable[[Item, StopFlag], Result], items: Sequence[Item],
     with ThreadPoolExecutor(max_workers=min(n_jobs, len(items))) as pool:
         futures = [pool.submit(work, item, stop) for item in items]
         try:
+            wait(futures, return_when=FIRST_EXCEPTION)
             return [future.result() for future in futures]
         except BaseException:
             stop.set()

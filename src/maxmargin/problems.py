@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from maxmargin import _core
 from maxmargin.losses import LOSSES, Floats, Loss
 
+#: Beyond these, products of C, row norms and dual variables could overflow.
+SMALLEST_C, LARGEST_C = 1e-50, 1e50
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -177,4 +179,10 @@ def _row_weights(C: ArrayLike, size: int) -> Floats:
         raise ValueError(f"C must be a number or have shape ({size},), not {weights.shape}")
     if not np.all(np.isfinite(weights)) or np.any(weights < 0) or not np.any(weights > 0):
         raise ValueError("C must be finite, not negative, and positive for at least one row")
+    used = weights[weights > 0]
+    if used.min() < SMALLEST_C or used.max() > LARGEST_C:
+        raise ValueError(
+            f"C is {used.min():g} to {used.max():g} where it is not 0; "
+            f"it must lie between {SMALLEST_C:g} and {LARGEST_C:g}"
+        )
     return np.broadcast_to(weights, (size,))

@@ -243,6 +243,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 callback=progress.report,
                 stop=stop,
             )
+            if solution.exit == "stopped":
+                stop.set()  # a callback that stops one class stops the fit
             progress.end()
             return solution
 
@@ -307,15 +309,30 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ) -> Any:
         """``C_i``: a number when all rows count alike, else one per row."""
         C: Any = float(self.C)
+        weight: Floats | None = None
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            C = C * sample_weight
+            weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+            C = C * weight
         if self.class_weight is not None:
-            weights = compute_class_weight(self.class_weight, classes=classes, y=y, sample_weight=sample_weight)
-            if np.any(weights < 0):
-                raise ValueError(f"class_weight must not be negative, but is {self.class_weight}")
-            C = C * weights[labels]
+            class_weights = self._class_weights(y, classes, labels, weight)
+            if not np.all(np.isfinite(class_weights)) or np.any(class_weights < 0):
+                raise ValueError(f"class_weight must be finite and not negative, but is {self.class_weight}")
+            C = C * class_weights[labels]
         return C
+
+    def _class_weights(
+        self, y: Any, classes: NDArray[Any], labels: NDArray[np.intp], sample_weight: Floats | None
+    ) -> Floats:
+        if sample_weight is None or not isinstance(self.class_weight, str):
+            return np.asarray(compute_class_weight(self.class_weight, classes=classes, y=y))
+        # Rows of weight zero are as good as absent, and with them perhaps whole classes.
+        used = sample_weight > 0
+        present = np.unique(labels[used])
+        weights = np.zeros(len(classes))
+        weights[present] = compute_class_weight(
+            self.class_weight, classes=classes[present], y=y[used], sample_weight=sample_weight[used]
+        )
+        return weights
 
     def _initial_alphas(self, problems: int, size: int) -> list[Floats] | None:
         """Signed dual variables of the previous fit, one array per problem."""
@@ -401,9 +418,10 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.history_ = each([solution.history for solution in solutions])
 
     def _warn_unless_converged(self, solutions: list[Solution]) -> None:
-        worst = max(solutions, key=lambda solution: solution.certificate.gap)
-        if self.converged_ or worst.exit == "stopped":
+        unfinished = [solution for solution in solutions if solution.exit not in ("converged", "stopped")]
+        if not unfinished:
             return
+        worst = max(unfinished, key=lambda solution: solution.certificate.gap)
         remedy = {
             "max_iter": f"raise max_iter (now {self.max_iter})",
             "time_limit": f"raise time_limit (now {self.time_limit} s)",

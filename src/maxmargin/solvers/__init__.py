@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import _core
+from maxmargin.losses import Floats
 from maxmargin.problems import BinaryProblem, Certificate
 from maxmargin.solution import Solution
 from maxmargin.solvers.auto import auto
 from maxmargin.solvers.dual_coordinate_descent import avsf, dcd, online
 from maxmargin.solvers.newton import newton
-from maxmargin.solvers.run import Callback, Run, Solver
+from maxmargin.solvers.run import Callback, Outcome, Run, Solver
 
 __all__ = ["SOLVERS", "solve"]
 
@@ -94,7 +95,10 @@ def solve(
         stop=stop or _core.StopFlag(),
         start=start,
     )
-    outcome = SOLVERS[solver](problem, run, _initial(problem, alpha))
+    start_alpha = _initial(problem, alpha)
+    outcome = SOLVERS[solver](problem, run, start_alpha)
+    if outcome.exit is not _core.Exit.CONVERGED:
+        outcome = _best(problem, run, start_alpha)._replace(exit=outcome.exit)
     return Solution(
         weights=outcome.weights,
         alpha=outcome.alpha,
@@ -108,7 +112,19 @@ def solve(
     )
 
 
-def _initial(problem: BinaryProblem, alpha: ArrayLike | None) -> np.ndarray | None:
+def _best(problem: BinaryProblem, run: Run, start_alpha: Floats | None) -> Outcome:
+    """The best pair of all stages and of the start."""
+    candidates = list(run.outcomes)
+    if start_alpha is not None:
+        alpha = np.clip(start_alpha, np.where(problem.C > 0, problem.loss.lower, 0.0), problem.loss.upper(problem.C))
+        weights, primal, dual = _core.certify(
+            problem.rows, problem.y, problem.C, problem.loss.dual, problem.bias, alpha
+        )
+        candidates.append(Outcome(weights, alpha, primal, dual, 0, _core.Exit.STOPPED, 0.0))
+    return min(candidates, key=lambda outcome: Certificate(outcome.primal, outcome.dual).gap)
+
+
+def _initial(problem: BinaryProblem, alpha: ArrayLike | None) -> Floats | None:
     if alpha is None:
         return None
     values = np.asarray(alpha, dtype=np.float64)

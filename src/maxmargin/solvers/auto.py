@@ -53,7 +53,7 @@ def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
     patience = PATIENCE[curved]
     while True:
         outcome = avsf(problem, run, outcome.alpha, patience)
-        if not run.gave_up:
+        if not run.gave_up or outcome.exit is not _core.Exit.STOPPED or run.stop.is_set():
             return outcome
         outcome = newton(problem, run, outcome.alpha, NEWTON_STEPS)
         if outcome.exit is not _core.Exit.MAX_ITER:

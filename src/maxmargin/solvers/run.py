@@ -50,6 +50,7 @@ class Run:
     n_iter: int = 0
     before_stage: int = 0
     gave_up: bool = False
+    outcomes: list[Outcome] = field(default_factory=list)
     check_seconds: float = 0.0
 
     def time_left(self) -> float:
@@ -91,6 +92,7 @@ class Run:
             return self.gave_up
 
         outcome = Outcome(*run_core(on_report, self.time_left()))
+        self.outcomes.append(outcome)
         self.n_iter = before + outcome.epochs
         self.check_seconds += outcome.check_seconds
         return outcome
