@@ -60,7 +60,7 @@ def test_a_callback_that_stops_one_class_stops_the_fit():
     X, _ = random_problem(rows=3000, features=60, noise=5.0)
     model = LinearSVC("hinge", solver="dcd", C=0.1, tol=1e-7).set_callbacks(Recorder(stop_after=8))
     model.fit(X, np.arange(3000) % 4)
-    assert np.all(model.duality_gap_ > 1e-7)
+    assert model.duality_gap_[-1] > 1e-7  # by itself the last class would have been trained to tol
 
 
 def test_callbacks_work_for_one_versus_rest_in_threads():
