@@ -21,8 +21,8 @@ class Report(NamedTuple):
     """One line of a fit's history: exact values at one moment.
 
     ``active`` counts the rows the solver still works on: not shrunk ("dcd"), preferred ("avsf"), all ("online"),
-    or with a curved loss ("newton"). Primal and dual are exact; for "newton" they belong to its weights ``w`` and to the
-    dual variables read off them, whose own weights are slightly different until it converges.
+    or with a curved loss ("newton"). Primal and dual are exact; for "newton" they belong to its weights ``w`` and to
+    the dual variables read off them, whose own weights are slightly different until it converges.
     """
 
     solver: str
