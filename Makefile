@@ -12,6 +12,7 @@ demo: $(VENV)/package
 test: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror src/core/*
 	$(BIN)/mypy
 	$(BIN)/pytest
 

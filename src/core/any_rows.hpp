@@ -18,12 +18,12 @@
 
 namespace maxmargin {
 
-using RowsVariant = std::variant<
-    CsrRows<float, std::int32_t, std::int32_t>, CsrRows<float, std::int32_t, std::int64_t>,
-    CsrRows<float, std::int64_t, std::int32_t>, CsrRows<float, std::int64_t, std::int64_t>,
-    CsrRows<double, std::int32_t, std::int32_t>, CsrRows<double, std::int32_t, std::int64_t>,
-    CsrRows<double, std::int64_t, std::int32_t>, CsrRows<double, std::int64_t, std::int64_t>, DenseRows<float>,
-    DenseRows<double>>;
+using RowsVariant =
+    std::variant<CsrRows<float, std::int32_t, std::int32_t>, CsrRows<float, std::int32_t, std::int64_t>,
+                 CsrRows<float, std::int64_t, std::int32_t>, CsrRows<float, std::int64_t, std::int64_t>,
+                 CsrRows<double, std::int32_t, std::int32_t>, CsrRows<double, std::int32_t, std::int64_t>,
+                 CsrRows<double, std::int64_t, std::int32_t>, CsrRows<double, std::int64_t, std::int64_t>,
+                 DenseRows<float>, DenseRows<double>>;
 
 // Beyond this, products of C, row norms and dual variables could overflow.
 inline constexpr double largest_squared_norm = 1e100;
@@ -69,9 +69,11 @@ class AnyRows {
     std::unique_ptr<Norms> norms_;
 };
 
-// Row pointers must rise from 0 and stay within the arrays, column indices within the features: everything a kernel trusts.
+// Row pointers must rise from 0 and stay within the arrays, column indices within the features: everything a kernel
+// trusts.
 template <class Index, class Pointer>
-void check_csr(const Index* indices, std::size_t stored, const Pointer* starts, std::size_t rows, std::size_t features) {
+void check_csr(const Index* indices, std::size_t stored, const Pointer* starts, std::size_t rows,
+               std::size_t features) {
     if (starts[0] != 0) {
         throw std::invalid_argument("the row pointers (indptr) of X must start at 0, not " + std::to_string(starts[0]));
     }

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "any_rows.hpp"
-#include "solvers.hpp"
 #include "monitor.hpp"
+#include "solvers.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -109,13 +109,19 @@ std::vector<double> alphas_of(const std::vector<Variable>& variables) {
     return alphas;
 }
 
-Loss make_loss(const DualOfLoss& dual) { return {std::get<0>(dual), std::get<1>(dual), std::get<2>(dual)}; }
+Loss make_loss(const DualOfLoss& dual) {
+    return {std::get<0>(dual), std::get<1>(dual), std::get<2>(dual)};
+}
 
-// Runs a solver with the interpreter unlocked. Python code it calls back may raise: that ends the solver, then is raised here.
+// Runs a solver with the interpreter unlocked. Python code it calls back may raise: that ends the solver, then is
+// raised here.
 template <class Solver>
 nb::tuple run(double time_limit, const nb::object& on_report, const StopFlag& stop, const Solver& solver) {
     std::exception_ptr failure;
     auto with_python = [&failure](const auto& ask) {
+        if (failure) {
+            return true;
+        }
         nb::gil_scoped_acquire locked;
         try {
             return ask();

@@ -16,9 +16,7 @@ struct Certificate {
     double dual = -infinity;
     double hidden_gap = 0.0;  // the part of primal - dual that rows outside the active set contribute
 
-    double gap() const {
-        return (primal - dual) / std::max(std::abs(primal), std::numeric_limits<double>::min());
-    }
+    double gap() const { return (primal - dual) / std::max(std::abs(primal), std::numeric_limits<double>::min()); }
 };
 
 // What a row adds to primal - dual when w = sum y_i a_i x_i. Never negative (Fenchel-Young).

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "certificate.hpp"
-#include "solvers.hpp"
 #include "monitor.hpp"
 #include "orders.hpp"
 #include "problem.hpp"
 #include "random.hpp"
+#include "solvers.hpp"
 
 namespace maxmargin {
 
@@ -25,7 +25,8 @@ class DualCoordinateDescent {
                           const Options& options)
         : problem_(problem), order_(std::move(order)), random_(random), monitor_(monitor), options_(options) {}
 
-    // Starts from the alphas in the problem's variables and leaves the best ones there, with the weights that belong to them.
+    // Starts from the alphas in the problem's variables and leaves the best ones there, with the weights that belong to
+    // them.
     Outcome run(std::vector<double>& w) {
         const bool warm = std::any_of(problem_.variables.begin(), problem_.variables.end(),
                                       [](const Variable& v) { return v.alpha != 0.0; });

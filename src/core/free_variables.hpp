@@ -1,6 +1,7 @@
-// The exact end of a hinge problem: once it is known which dual variables lie between their bounds, they are the solution of a
-// linear system, "the slack of these rows is zero". Variables read off a smoothed hinge, slack over width, carry the rounding
-// error of the slack many times enlarged; this removes it, and finds the optimum from a width at which the rows are right.
+// The exact end of a hinge problem: once it is known which dual variables lie between their bounds, they are the
+// solution of a linear system, "the slack of these rows is zero". Variables read off a smoothed hinge, slack over
+// width, carry the rounding error of the slack many times enlarged; this removes it, and finds the optimum from a width
+// at which the rows are right.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +37,8 @@ class FreeVariables {
         return n * n * (per_row + n / 8.0);
     }
 
-    // Moves the variables and `w` with them as long as the certificate gets better; the repetitions are iterative refinement,
-    // and where a variable is clipped at a bound a first approximation.
+    // Moves the variables and `w` with them as long as the certificate gets better; the repetitions are iterative
+    // refinement, and where a variable is clipped at a bound a first approximation.
     Certificate improve(std::vector<double>& w, Certificate best, double tol) {
         factorise();
         for (int round = 0; round < most_rounds && solvable_ && best.gap() > tol; ++round) {

@@ -3,8 +3,8 @@
 //     min 1/2 a'(Q + D)a - e'a,   lower <= a_i <= U_i
 //
 // and differs only in three numbers: the lower bound (0, or -inf when a_i has a free sign), U_i / C_i and D_ii * C_i.
-// The primal loss is its conjugate, max over feasible a of a z - D a^2 / 2 with z = 1 - y_i w.x_i, so it needs no formula
-// of its own. The losses by name are in losses.py.
+// The primal loss is its conjugate, max over feasible a of a z - D a^2 / 2 with z = 1 - y_i w.x_i, so it needs no
+// formula of its own. The losses by name are in losses.py.
 #pragma once
 
 #include <algorithm>

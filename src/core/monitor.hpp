@@ -1,4 +1,5 @@
-// How a running solver talks to the outside: reports with exact values, and a cheap poll for time limits and interrupts.
+// How a running solver talks to the outside: reports with exact values, and a cheap poll for time limits and
+// interrupts.
 #pragma once
 
 #include <chrono>

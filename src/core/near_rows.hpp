@@ -1,6 +1,7 @@
-// The rows a Newton step has to look at. A row far on the right side of its margin has slope 0, and one far on the wrong side of
-// a smoothed hinge the slope U_i; since |x_i.(w - w0)| <= |x_i| |w - w0|, they surely keep it while w stays within a radius of w0. The
-// others are near, with their slacks kept side by side; of the far ones only sums are needed.
+// The rows a Newton step has to look at. A row far on the right side of its margin has slope 0, and one far on the
+// wrong side of a smoothed hinge the slope U_i; since |x_i.(w - w0)| <= |x_i| |w - w0|, they surely keep it while w
+// stays within a radius of w0. The others are near, with their slacks kept side by side; of the far ones only sums are
+// needed.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +39,8 @@ class NearRows {
         return std::sqrt(sum);
     }
 
-    // One pass over all rows: exact slacks at w, and which rows are near within `radius` of it. Far rows get their alpha.
+    // One pass over all rows: exact slacks at w, and which rows are near within `radius` of it. Far rows get their
+    // alpha.
     void collect(const std::vector<double>& w, const Loss& loss, double radius) {
         center_ = w;
         radius_ = radius;

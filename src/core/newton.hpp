@@ -1,10 +1,12 @@
-// Newton's method in the primal. With z_i = 1 - y_i w.x_i and a_i = clip(z_i / D_i, lower, U_i), the slope of the loss, the
-// gradient is w - sum a_i y_i x_i and the Hessian I + sum over unclipped ("curved") rows of x_i x_i' / D_i: piecewise constant, so
-// that full steps end in the exact minimum once the curved rows are known (Keerthi & DeCoste 2005).
+// Newton's method in the primal. With z_i = 1 - y_i w.x_i and a_i = clip(z_i / D_i, lower, U_i), the slope of the loss,
+// the gradient is w - sum a_i y_i x_i and the Hessian I + sum over unclipped ("curved") rows of x_i x_i' / D_i:
+// piecewise constant, so that full steps end in the exact minimum once the curved rows are known (Keerthi & DeCoste
+// 2005).
 //
-// The a_i are dual feasible, so each step comes with a certificate. The hinge has D = 0 and no Hessian: it is smoothed with a
-// width that is driven down. At the optimum of width g only rows with 0 < z_i < g add to the hinge's own gap, at most C_i g / 4
-// each; and once these rows are the right ones, their variables are solved for exactly (free_variables.hpp).
+// The a_i are dual feasible, so each step comes with a certificate. The hinge has D = 0 and no Hessian: it is smoothed
+// with a width that is driven down. At the optimum of width g only rows with 0 < z_i < g add to the hinge's own gap, at
+// most C_i g / 4 each; and once these rows are the right ones, their variables are solved for exactly
+// (free_variables.hpp).
 #pragma once
 
 #include <algorithm>
@@ -49,7 +51,8 @@ class Newton {
         }
     }
 
-    // Starts from the weights in `w`; leaves alphas in the problem's variables and the weights that belong to them in `w`.
+    // Starts from the weights in `w`; leaves alphas in the problem's variables and the weights that belong to them in
+    // `w`.
     Outcome run(std::vector<double>& w) {
         near_.collect(w, smooth_, infinity);
         for (std::int64_t iteration = 1;; ++iteration) {
@@ -69,6 +72,8 @@ class Newton {
                 const Certificate exact = finish(pair, gap, last);
                 if (exact.gap() <= tol_ || last) {
                     w = std::move(pair);
+                    monitor_.report({iteration, monitor_.seconds(), exact.primal, exact.dual, exact.gap(),
+                                     static_cast<std::int64_t>(curved_.size()), w});
                     const Exit exit = monitor_.ended() ? monitor_.exit() : Exit::max_iter;
                     return {exact, iteration, exact.gap() <= tol_ ? Exit::converged : exit, check_seconds_};
                 }
@@ -111,9 +116,10 @@ class Newton {
 
     bool may_polish(double gap) const { return smoothing_ && gap <= std::min(close * tol_, next_polish_); }
 
-    // The weights that belong to the alphas of w. For the hinge these are made better first by solving for the variables that
-    // lie between their bounds, then by a few epochs of coordinate descent, most of them over few rows.
-    // When the fit has to end here (`last`) this may take some passes more than its limits: the answer is so much better.
+    // The weights that belong to the alphas of w. For the hinge these are made better first by solving for the
+    // variables that lie between their bounds, then by a few epochs of coordinate descent, most of them over few rows.
+    // When the fit has to end here (`last`) this may take some passes more than its limits: the answer is so much
+    // better.
     Certificate finish(std::vector<double>& pair, double gap, bool last) {
         const double before = monitor_.seconds();
         problem_.rebuild_weights(pair);
@@ -204,9 +210,9 @@ class Newton {
         return state;
     }
 
-    // The next width, and a first step for it. While the same rows are curved, w depends linearly on the width and their alphas
-    // stay; so the step is Newton's with the rows curved so far, whose slacks then shrink with the width. With the few that are
-    // curved at the new width and the old slacks, the step would be far too long.
+    // The next width, and a first step for it. While the same rows are curved, w depends linearly on the width and
+    // their alphas stay; so the step is Newton's with the rows curved so far, whose slacks then shrink with the width.
+    // With the few that are curved at the new width and the old slacks, the step would be far too long.
     void narrow(std::vector<double>& w) {
         const std::vector<RowIndex> curved = curved_;
         for (const RowIndex i : curved) {

@@ -1,4 +1,5 @@
-// The linear system of a Newton step, (I + sum over curved rows of x_i x_i' / D_i) d = -g: as a matrix, or by conjugate gradients.
+// The linear system of a Newton step, (I + sum over curved rows of x_i x_i' / D_i) d = -g: as a matrix, or by conjugate
+// gradients.
 #pragma once
 
 #include <algorithm>
@@ -86,11 +87,11 @@ class DenseHessian {
     SymmetricMatrix factor_;
 };
 
-// Conjugate gradients with the diagonal of the Hessian as preconditioner, to some hundredths of the gradient: more pays only when the
-// curved rows are already the right ones, and then the next step is cheap. In place of -g in `d`.
+// Conjugate gradients with the diagonal of the Hessian as preconditioner, to some hundredths of the gradient: more pays
+// only when the curved rows are already the right ones, and then the next step is cheap. In place of -g in `d`.
 template <class Rows>
-void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss& loss, std::span<const RowIndex> curved,
-                                  Monitor& monitor, std::vector<double>& d) {
+void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss& loss,
+                                  std::span<const RowIndex> curved, Monitor& monitor, std::vector<double>& d) {
     const std::size_t size = d.size();
     std::vector<double> diagonal(size, 1.0), residual = d, p(size), Hp(size), scaled(size);
     auto inverse = [&](RowIndex i) { return loss.inverse_diagonal(problem.variables[i].C); };

@@ -24,10 +24,11 @@ namespace maxmargin {
 
 using RowIndex = std::uint32_t;
 
-// Visits rows in random order, but near each other in memory: `pool` random pages of `page` neighbouring rows are shuffled
-// together, pool after pool. The rows of a pool stay in cache, and since its pages come from all over the matrix, data sorted
-// by class are mixed well enough. Runs of equal rows are not: they would be visited within one pool, each but the first in
-// vain. Where neighbours are equal (`paged` false) all rows are shuffled, at the price of more cache misses.
+// Visits rows in random order, but near each other in memory: `pool` random pages of `page` neighbouring rows are
+// shuffled together, pool after pool. The rows of a pool stay in cache, and since its pages come from all over the
+// matrix, data sorted by class are mixed well enough. Runs of equal rows are not: they would be visited within one
+// pool, each but the first in vain. Where neighbours are equal (`paged` false) all rows are shuffled, at the price of
+// more cache misses.
 class PagedShuffle {
   public:
     static constexpr std::size_t page = 64;
@@ -176,8 +177,8 @@ class Uniform {
     std::vector<RowIndex> schedule_;
 };
 
-// Adaptive variable selection frequencies (Glasmachers & Dogan): a row is visited in proportion to its preference, which
-// grows when its steps gain more than the average step and falls when they gain less ("soft shrinking").
+// Adaptive variable selection frequencies (Glasmachers & Dogan): a row is visited in proportion to its preference,
+// which grows when its steps gain more than the average step and falls when they gain less ("soft shrinking").
 class Adaptive {
   public:
     static constexpr bool visits_every_active_row_once = false;
@@ -236,8 +237,9 @@ class Adaptive {
     bool hidden(std::size_t) const { return false; }
     // Rows that are not (softly) shrunk to the lowest preference.
     std::size_t active() const {
-        return static_cast<std::size_t>(std::count_if(
-            rows_.begin(), rows_.end(), [this](RowIndex i) { return preference_[i] > 1.5F * static_cast<float>(lowest); }));
+        return static_cast<std::size_t>(std::count_if(rows_.begin(), rows_.end(), [this](RowIndex i) {
+            return preference_[i] > 1.5F * static_cast<float>(lowest);
+        }));
     }
 
   private:

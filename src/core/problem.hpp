@@ -1,4 +1,5 @@
-// The binary dual problem as the kernels see it: rows, one variable per row, and the weights w = sum_i y_i a_i x_i (eq. 11).
+// The binary dual problem as the kernels see it: rows, one variable per row, and the weights w = sum_i y_i a_i x_i (eq.
+// 11).
 #pragma once
 
 #include <cstddef>

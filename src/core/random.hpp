@@ -35,9 +35,7 @@ class Random {
     }
 
     // Uniform in [0, bound). The multiply-shift is biased by less than bound / 2^32: irrelevant for an order of rows.
-    std::uint32_t below(std::uint32_t bound) {
-        return static_cast<std::uint32_t>(((bits() >> 32) * bound) >> 32);
-    }
+    std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(((bits() >> 32) * bound) >> 32); }
 
     // Uniform in [0, 1).
     double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }

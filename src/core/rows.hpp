@@ -1,6 +1,6 @@
 // Rows of the user's matrix, read where they lie: CSR or C-ordered dense, any value and index type.
-// A kernel sees `dot`, `axpy`, `squared_norms`, `add_outer` and `prefetch` and nothing else. The bias (eq. 3) is an implicit last column
-// of value `bias`: w has features() + 1 entries, and with bias 0 the last one stays 0.
+// A kernel sees `dot`, `axpy`, `squared_norms`, `add_outer` and `prefetch` and nothing else. The bias (eq. 3) is an
+// implicit last column of value `bias`: w has features() + 1 entries, and with bias 0 the last one stays 0.
 #pragma once
 
 #include <algorithm>
@@ -82,8 +82,8 @@ class CsrRows {
         }
     }
 
-    // Rows may be unsorted and may repeat an index (the entries then add up, as in scipy): a plain sum of squares is right only
-    // where indices increase.
+    // Rows may be unsorted and may repeat an index (the entries then add up, as in scipy): a plain sum of squares is
+    // right only where indices increase.
     std::vector<double> squared_norms() const {
         std::vector<double> norms(rows_);
         if (every_row_increases()) {

@@ -2,7 +2,8 @@
 
 namespace maxmargin {
 
-void score(const AnyRows& any_rows, const double* weights, const double* intercepts, std::size_t classes, double* scores) {
+void score(const AnyRows& any_rows, const double* weights, const double* intercepts, std::size_t classes,
+           double* scores) {
     std::visit(
         [&](const auto& rows) {
             const std::size_t features = rows.features();

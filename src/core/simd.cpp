@@ -65,15 +65,35 @@ using I64 = std::int64_t;
 
 }  // namespace
 
-MAXMARGIN_CLONES double dense_dot(const float* x, const double* w, std::size_t n) { return dot_loop(x, w, n); }
-MAXMARGIN_CLONES double dense_dot(const double* x, const double* w, std::size_t n) { return dot_loop(x, w, n); }
-MAXMARGIN_CLONES double dense_squared_norm(const float* x, std::size_t n) { return dot_loop(x, x, n); }
-MAXMARGIN_CLONES double dense_squared_norm(const double* x, std::size_t n) { return dot_loop(x, x, n); }
-MAXMARGIN_CLONES void dense_axpy(double a, const float* x, double* w, std::size_t n) { axpy_loop(a, x, w, n); }
-MAXMARGIN_CLONES void dense_axpy(double a, const double* x, double* w, std::size_t n) { axpy_loop(a, x, w, n); }
-MAXMARGIN_CLONES std::uint64_t largest_index(const I32* i, std::size_t n) { return largest_loop<std::uint32_t>(i, n); }
-MAXMARGIN_CLONES std::uint64_t largest_index(const I64* i, std::size_t n) { return largest_loop<std::uint64_t>(i, n); }
-MAXMARGIN_CLONES std::size_t count_falls(const I32* i, std::size_t n) { return falls_loop(i, n); }
-MAXMARGIN_CLONES std::size_t count_falls(const I64* i, std::size_t n) { return falls_loop(i, n); }
+MAXMARGIN_CLONES double dense_dot(const float* x, const double* w, std::size_t n) {
+    return dot_loop(x, w, n);
+}
+MAXMARGIN_CLONES double dense_dot(const double* x, const double* w, std::size_t n) {
+    return dot_loop(x, w, n);
+}
+MAXMARGIN_CLONES double dense_squared_norm(const float* x, std::size_t n) {
+    return dot_loop(x, x, n);
+}
+MAXMARGIN_CLONES double dense_squared_norm(const double* x, std::size_t n) {
+    return dot_loop(x, x, n);
+}
+MAXMARGIN_CLONES void dense_axpy(double a, const float* x, double* w, std::size_t n) {
+    axpy_loop(a, x, w, n);
+}
+MAXMARGIN_CLONES void dense_axpy(double a, const double* x, double* w, std::size_t n) {
+    axpy_loop(a, x, w, n);
+}
+MAXMARGIN_CLONES std::uint64_t largest_index(const I32* i, std::size_t n) {
+    return largest_loop<std::uint32_t>(i, n);
+}
+MAXMARGIN_CLONES std::uint64_t largest_index(const I64* i, std::size_t n) {
+    return largest_loop<std::uint64_t>(i, n);
+}
+MAXMARGIN_CLONES std::size_t count_falls(const I32* i, std::size_t n) {
+    return falls_loop(i, n);
+}
+MAXMARGIN_CLONES std::size_t count_falls(const I64* i, std::size_t n) {
+    return falls_loop(i, n);
+}
 
 }  // namespace maxmargin

@@ -33,8 +33,8 @@ struct Outcome {
 };
 
 // Starts from the alphas in `variables` and leaves the best ones there, with the weights that belong to them in `w`.
-Outcome descend(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, double bias, const Options& options,
-                Monitor& monitor, std::vector<double>& w);
+Outcome descend(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, double bias,
+                const Options& options, Monitor& monitor, std::vector<double>& w);
 
 // Newton's method in the primal, from the weights of the alphas in `variables`; leaves there what `descend` leaves.
 Outcome newton(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, double bias, double tol,
