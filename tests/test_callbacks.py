@@ -4,7 +4,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -134,10 +133,7 @@ def test_ctrl_c_ends_a_long_fit_and_leaves_no_thread(solver, classes, n_jobs):
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
         threading.Event().wait(0.5)
-        sent = time.perf_counter()
         os.kill(process.pid, signal.SIGINT)
         assert process.stdout.readline() == "interrupted 1\n"
-        seconds = time.perf_counter() - sent
         assert process.stdout.readline() == "sane\n"
         assert process.wait(timeout=30) == 0
-    assert seconds < 5  # a second on an idle machine; the product's promise is measured by the benchmark

@@ -32,4 +32,4 @@ def test_all_names_exist_and_others_do_not():
         assert getattr(maxmargin, name) is not None
         assert name in dir(maxmargin)
     with pytest.raises(AttributeError, match="no attribute 'Unknown'"):
-        maxmargin.Unknown  # noqa: B018
+        maxmargin.__getattr__("Unknown")
