@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable
@@ -11,23 +10,28 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from maxmargin import _core
+from maxmargin.csr import Csr
 from maxmargin.estimators.progress import STEPS, Progress
 from maxmargin.losses import LOSSES, Floats
-from maxmargin.one_versus_rest import map_threads
-from maxmargin.problems import BinaryProblem, make_rows
+from maxmargin.model import Model, Training, labels_of_scores, linear_scores, split_weights
+from maxmargin.one_versus_rest import (
+    count_threads,
+    positive_classes,
+    row_weights,
+    seeds_of,
+    train_one_versus_rest,
+)
 from maxmargin.solution import EXITS, Report, Solution
-from maxmargin.solvers import SOLVERS, solve
+from maxmargin.solvers import SOLVERS
 
 
 class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -211,45 +215,28 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"y holds one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes"
             )
-        C = self._row_weights(X, y, classes, labels, sample_weight)
-        rows = make_rows(X)
-        # Two classes are one problem: the second against the first.
-        positives = [1] if len(classes) == 2 else list(range(len(classes)))
-        initial = self._initial_alphas(len(positives), X.shape[0])
-        seeds = _seeds(self.random_state, len(positives))
-        progresses = self._start_callbacks(X, y, sample_weight, classes, positives)
-
-        def train(task: int, stop: _core.StopFlag) -> Solution:
-            progress = progresses[task]
-            progress.begin()
-            problem = BinaryProblem(
-                X,
-                np.where(labels == positives[task], np.int8(1), np.int8(-1)),
-                C,
-                loss=self.loss,
-                bias=self.intercept_scaling if self.fit_intercept else 0.0,
-                rows=rows,
-            )
-            elapsed = time.perf_counter() - start
-            solution = solve(
-                problem,
-                solver=self.solver,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                shrinking=self.shrinking,
-                alpha=None if initial is None else problem.y * initial[task],
-                time_limit=None if self.time_limit is None else max(self.time_limit - elapsed, 1e-9),
-                seed=seeds[task],
-                callback=progress.report,
-                stop=stop,
-            )
-            if solution.exit == "stopped":
-                stop.set()  # a callback that stops one class stops the fit
-            progress.end()
-            return solution
-
-        solutions = map_threads(train, range(len(positives)), _threads(self.n_jobs))
-        self._store(solutions, classes, positives, labels)
+        weight: Floats | None = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        positives = positive_classes(len(classes))
+        solutions = train_one_versus_rest(
+            X,
+            labels,
+            len(classes),
+            row_weights(self.C, self.class_weight, classes, labels, weight),
+            seeds=seeds_of(check_random_state(0 if self.random_state is None else self.random_state), len(classes)),
+            listeners=self._start_callbacks(X, y, sample_weight, classes, positives),
+            bias=self.intercept_scaling if self.fit_intercept else 0.0,
+            loss=self.loss,
+            alphas=self._initial_alphas(len(positives), X.shape[0]),
+            time_limit=None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - start), 1e-9),
+            n_jobs=count_threads(self.n_jobs),
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            shrinking=self.shrinking,
+        )
+        self._set(Model.of_solutions(solutions, classes, labels, self.get_params(deep=False)))
         if len(positives) > 1:
             self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
         self._warn_unless_converged(solutions)
@@ -270,7 +257,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
-        scores = _core.score(make_rows(X), np.ascontiguousarray(self.coef_), np.ascontiguousarray(self.intercept_))
+        scores = linear_scores(X, self.coef_, self.intercept_)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -286,9 +273,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             The label with the largest score.
         """
-        scores = self.decision_function(X)
-        index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[index])
+        return labels_of_scores(self.decision_function(X), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -303,36 +288,6 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         if self.fit_intercept is False and self.intercept_scaling != 1.0:
             raise ValueError("intercept_scaling has no meaning with fit_intercept=False; leave it at 1.0")
-
-    def _row_weights(
-        self, X: Any, y: Any, classes: NDArray[Any], labels: NDArray[np.intp], sample_weight: ArrayLike | None
-    ) -> Any:
-        """``C_i``: a number when all rows count alike, else one per row."""
-        C: Any = float(self.C)
-        weight: Floats | None = None
-        if sample_weight is not None:
-            weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
-            C = C * weight
-        if self.class_weight is not None:
-            class_weights = self._class_weights(y, classes, labels, weight)
-            if not np.all(np.isfinite(class_weights)) or np.any(class_weights < 0):
-                raise ValueError(f"class_weight must be finite and not negative, but is {self.class_weight}")
-            C = C * class_weights[labels]
-        return C
-
-    def _class_weights(
-        self, y: Any, classes: NDArray[Any], labels: NDArray[np.intp], sample_weight: Floats | None
-    ) -> Floats:
-        if sample_weight is None or not isinstance(self.class_weight, str):
-            return np.asarray(compute_class_weight(self.class_weight, classes=classes, y=y))
-        # Rows of weight zero are as good as absent, and with them perhaps whole classes.
-        used = sample_weight > 0
-        present = np.unique(labels[used])
-        weights = np.zeros(len(classes))
-        weights[present] = compute_class_weight(
-            self.class_weight, classes=classes[present], y=y[used], sample_weight=sample_weight[used]
-        )
-        return weights
 
     def _initial_alphas(self, problems: int, size: int) -> list[Floats] | None:
         """Signed dual variables of the previous fit, one array per problem."""
@@ -378,44 +333,67 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         return progresses
 
-    def _split(self, weights: Floats) -> tuple[Floats, float]:
-        """Coefficients and intercept of solver weights, whose last entry belongs to the constant column."""
-        return weights[:-1], self.intercept_scaling * weights[-1] if self.fit_intercept else 0.0
-
     def _attributes_of(self, weights: Floats, classes: NDArray[Any]) -> dict[str, Any]:
-        coef, intercept = self._split(weights)
+        coef, intercept = split_weights(weights, self.intercept_scaling if self.fit_intercept else 0.0)
         return {"coef_": coef[np.newaxis], "intercept_": np.array([intercept]), "classes_": classes}
 
-    def _store(
-        self, solutions: list[Solution], classes: NDArray[Any], positives: list[int], labels: NDArray[np.intp]
-    ) -> None:
-        self.classes_ = classes
-        parts = [self._split(solution.weights) for solution in solutions]
-        self.coef_ = np.array([coef for coef, _ in parts])
-        self.intercept_ = np.array([intercept for _, intercept in parts])
-        self.dual_coef_ = sp.vstack(
-            [
-                sp.csr_array(np.where(labels == positive, solution.alpha, -solution.alpha)[np.newaxis])
-                for positive, solution in zip(positives, solutions, strict=True)
-            ],
-            format="csr",
+    @classmethod
+    def _of_model(cls, model: Model) -> LinearSVC:
+        """The fitted estimator that a model file describes."""
+        estimator = cls(**model.parameters)
+        estimator.n_features_in_ = model.coef.shape[1]
+        if model.feature_names is not None:
+            estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        estimator._set(model)
+        return estimator
+
+    def _to_model(self) -> Model:
+        """What a model file holds of this estimator."""
+        check_is_fitted(self)
+        several = self.coef_.shape[0] > 1
+        training = None
+        if hasattr(self, "primal_objective_"):
+            training = Training(
+                primal=np.atleast_1d(self.primal_objective_),
+                dual=np.atleast_1d(self.dual_objective_),
+                converged=self.converged_,
+                n_iter=self.n_iter_,
+                solvers=list(self.solver_used_) if several else [self.solver_used_],
+                n_support=self.n_support_,
+                history=self.history_ if several else [self.history_],
+                dual_coef=_light(self.dual_coef_) if hasattr(self, "dual_coef_") else None,
+            )
+        names = getattr(self, "feature_names_in_", None)
+        return Model(
+            estimator="LinearSVC",
+            parameters=self.get_params(deep=False),
+            classes=self.classes_,
+            coef=self.coef_,
+            intercept=self.intercept_,
+            training=training,
+            feature_names=None if names is None else [str(name) for name in names],
         )
-        self.support_ = np.unique(self.dual_coef_.indices).astype(np.intp)
-        self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
-        self.n_iter_ = max(solution.n_iter for solution in solutions)
-        self.converged_ = all(solution.converged for solution in solutions)
 
-        def each(values: list[Any]) -> Any:
-            return values[0] if len(values) == 1 else values
-
-        def numbers(values: list[float]) -> Any:
-            return values[0] if len(values) == 1 else np.array(values)
-
-        self.primal_objective_ = numbers([solution.certificate.primal for solution in solutions])
-        self.dual_objective_ = numbers([solution.certificate.dual for solution in solutions])
-        self.duality_gap_ = numbers([solution.certificate.gap for solution in solutions])
-        self.solver_used_ = each([solution.solver for solution in solutions])
-        self.history_ = each([solution.history for solution in solutions])
+    def _set(self, model: Model) -> None:
+        """Take the fitted attributes from a model; what it does not know is left unset."""
+        self.classes_ = model.classes
+        self.coef_ = model.coef
+        self.intercept_ = model.intercept
+        training = model.training
+        if training is None:
+            return
+        several = model.coef.shape[0] > 1
+        if training.dual_coef is not None:
+            self.dual_coef_ = training.dual_coef.to_scipy()
+            self.support_ = np.unique(self.dual_coef_.indices).astype(np.intp)
+        self.n_support_ = training.n_support
+        self.n_iter_ = training.n_iter
+        self.converged_ = training.converged
+        self.primal_objective_ = training.primal if several else float(training.primal[0])
+        self.dual_objective_ = training.dual if several else float(training.dual[0])
+        self.duality_gap_ = training.gap if several else float(training.gap[0])
+        self.solver_used_ = training.solvers if several else training.solvers[0]
+        self.history_ = training.history if several else training.history[0]
 
     def _warn_unless_converged(self, solutions: list[Solution]) -> None:
         unfinished = [solution for solution in solutions if solution.exit not in ("converged", "stopped")]
@@ -439,16 +417,5 @@ def _printer(label: str) -> Callable[[Report], None]:
     return lambda report: print(f"{label}{report}")
 
 
-def _threads(n_jobs: int | None) -> int:
-    if n_jobs is None:
-        return 1
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning; use a positive number, or -1 for all processors")
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
-
-
-def _seeds(random_state: Any, count: int) -> list[int]:
-    if random_state is None:
-        random_state = 0
-    generator = check_random_state(random_state)
-    return [int(seed) for seed in generator.randint(np.iinfo(np.int32).max, size=count)]
+def _light(matrix: Any) -> Csr:
+    return Csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)

@@ -1,0 +1,164 @@
+"""A trained classifier as plain arrays: what model files hold, and all the command line needs.
+
+scikit-learn's estimators are built from it and turned into it; both score and label rows by the functions here, so
+that the same model gives the same bits everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin import _core
+from maxmargin.csr import Csr
+from maxmargin.losses import Floats
+from maxmargin.problems import Certificate, make_rows
+from maxmargin.solution import Report, Solution
+
+
+def split_weights(weights: Floats, bias: float) -> tuple[Floats, float]:
+    """Coefficients and intercept of solver weights, whose last entry belongs to the constant column ``bias``."""
+    return weights[:-1], bias * float(weights[-1])
+
+
+def linear_scores(X: Any, coef: Floats, intercept: Floats) -> Floats:
+    """``X @ coef.T + intercept``, one column per row of ``coef``."""
+    return _core.score(make_rows(X), np.ascontiguousarray(coef), np.ascontiguousarray(intercept))
+
+
+def labels_of_scores(scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
+    """The class with the largest score; one score alone means the second class where it is positive."""
+    single = scores.ndim == 1 or scores.shape[1] == 1
+    index = (scores.ravel() > 0).astype(np.intp) if single else scores.argmax(axis=1)
+    return np.asarray(classes[index])
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a model came about. Arrays have one entry per binary problem.
+
+    Attributes
+    ----------
+    primal, dual : ndarray
+        The certificate: the optimum lies between the two.
+    converged : bool
+        Whether every gap is at most the tolerance.
+    n_iter : int
+        Epochs or Newton steps, of the problem that took most.
+    solvers : list of str
+        The stages each problem went through.
+    n_support : ndarray of shape (n_classes,)
+        Rows with a nonzero dual variable, by class.
+    history : list of lists of Report
+        The exact values along the way.
+    dual_coef : Csr or None
+        Signed dual variables, problems x rows.
+    """
+
+    primal: Floats
+    dual: Floats
+    converged: bool
+    n_iter: int
+    solvers: list[str]
+    n_support: NDArray[Any]
+    history: list[list[Report]] = field(default_factory=list, repr=False)
+    dual_coef: Csr | None = field(default=None, repr=False)
+
+    @property
+    def gap(self) -> Floats:
+        """Relative duality gap of each problem."""
+        return np.array([Certificate(*pair).gap for pair in zip(self.primal, self.dual, strict=True)])
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained linear classifier.
+
+    Attributes
+    ----------
+    estimator : str
+        Name of the estimator it belongs to.
+    parameters : dict
+        The estimator's parameters.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    coef : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights.
+    intercept : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    training : Training or None
+        How it was trained; None for models of other programs.
+    feature_names : list of str or None
+        Names of the features.
+    source : dict
+        How the training data were read, so that data to predict are read alike: ``zero_based`` for svmlight files,
+        ``label`` and ``columns`` for tables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.model import Model
+    >>> model = Model("LinearSVC", {}, np.array(["no", "yes"]), np.array([[2.0]]), np.array([-1.0]))
+    >>> model.predict(np.array([[1.0], [0.0]])).tolist()
+    ['yes', 'no']
+    """
+
+    estimator: str
+    parameters: dict[str, Any]
+    classes: NDArray[Any]
+    coef: Floats
+    intercept: Floats
+    training: Training | None = None
+    feature_names: list[str] | None = None
+    source: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_solutions(
+        cls,
+        solutions: list[Solution],
+        classes: NDArray[Any],
+        labels: NDArray[np.intp],
+        parameters: dict[str, Any],
+        **others: Any,
+    ) -> Model:
+        """The model of solved binary problems, one in all for two classes, else one per class."""
+        bias = parameters["intercept_scaling"] if parameters["fit_intercept"] else 0.0
+        parts = [split_weights(solution.weights, bias) for solution in solutions]
+        positives = range(len(classes)) if len(solutions) > 1 else [1]
+        dual_coef = Csr.of_rows(
+            [
+                np.where(labels == positive, solution.alpha, -solution.alpha)
+                for positive, solution in zip(positives, solutions, strict=True)
+            ]
+        )
+        support = np.zeros(len(labels), dtype=bool)
+        support[dual_coef.indices] = True
+        return cls(
+            estimator="LinearSVC",
+            parameters=parameters,
+            classes=classes,
+            coef=np.array([coef for coef, _ in parts]),
+            intercept=np.array([intercept for _, intercept in parts]),
+            training=Training(
+                primal=np.array([solution.certificate.primal for solution in solutions]),
+                dual=np.array([solution.certificate.dual for solution in solutions]),
+                converged=all(solution.converged for solution in solutions),
+                n_iter=max(solution.n_iter for solution in solutions),
+                solvers=[solution.solver for solution in solutions],
+                n_support=np.bincount(labels[support], minlength=len(classes)),
+                history=[solution.history for solution in solutions],
+                dual_coef=dual_coef,
+            ),
+            **others,
+        )
+
+    def scores(self, X: Any) -> Floats:
+        """Scores of rows, one column per row of ``coef``."""
+        return linear_scores(X, self.coef, self.intercept)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of rows."""
+        return labels_of_scores(self.scores(X), self.classes)
