@@ -19,6 +19,7 @@
 #include "any_rows.hpp"
 #include "monitor.hpp"
 #include "solvers.hpp"
+#include "text_bindings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -269,6 +270,7 @@ NB_MODULE(_core, m) {
           "stop"_a);
     m.def("newton", &py_newton, "rows"_a, "y"_a, "C"_a, "loss"_a, "bias"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a,
           "time_limit"_a, "on_report"_a.none(), "stop"_a);
+    bind_text(m);
     m.def("score", &py_score, "rows"_a, "weights"_a, "intercepts"_a);
     m.def("certify", &py_certify, "rows"_a, "y"_a, "C"_a, "loss"_a, "bias"_a, "alpha"_a);
 }

@@ -96,4 +96,29 @@ MAXMARGIN_CLONES std::size_t count_falls(const I64* i, std::size_t n) {
     return falls_loop(i, n);
 }
 
+// Counters of one byte, emptied before they can overflow, let one instruction handle as many characters as fit.
+MAXMARGIN_CLONES void count_characters(const char* text, std::size_t n, char a, char b, std::size_t& count_a,
+                                       std::size_t& count_b) {
+    constexpr std::size_t lanes = 64, rounds = 255;
+    count_a = count_b = 0;
+    std::size_t i = 0;
+    while (i + lanes <= n) {
+        std::uint8_t found_a[lanes] = {}, found_b[lanes] = {};
+        for (std::size_t round = 0; round < rounds && i + lanes <= n; ++round, i += lanes) {
+            for (std::size_t j = 0; j < lanes; ++j) {
+                found_a[j] = static_cast<std::uint8_t>(found_a[j] + (text[i + j] == a));
+                found_b[j] = static_cast<std::uint8_t>(found_b[j] + (text[i + j] == b));
+            }
+        }
+        for (std::size_t j = 0; j < lanes; ++j) {
+            count_a += found_a[j];
+            count_b += found_b[j];
+        }
+    }
+    for (; i < n; ++i) {
+        count_a += text[i] == a;
+        count_b += text[i] == b;
+    }
+}
+
 }  // namespace maxmargin

@@ -22,4 +22,7 @@ std::uint64_t largest_index(const std::int64_t* indices, std::size_t n);
 std::size_t count_falls(const std::int32_t* indices, std::size_t n);
 std::size_t count_falls(const std::int64_t* indices, std::size_t n);
 
+// How often two characters occur in a text.
+void count_characters(const char* text, std::size_t n, char a, char b, std::size_t& count_a, std::size_t& count_b);
+
 }  // namespace maxmargin
