@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxmargin.estimators.linear_svc import LinearSVC
+    from maxmargin.io.models import load_model, save_model
+    from maxmargin.io.svmlight import SvmlightError, load_svmlight, save_svmlight
     from maxmargin.losses import LOSSES, Loss
     from maxmargin.problems import BinaryProblem, Certificate
     from maxmargin.solution import Report, Solution
@@ -27,6 +29,11 @@ _HOMES = {
     "Report": "maxmargin.solution",
     "SOLVERS": "maxmargin.solvers",
     "Solution": "maxmargin.solution",
+    "SvmlightError": "maxmargin.io.svmlight",
+    "load_model": "maxmargin.io.models",
+    "load_svmlight": "maxmargin.io.svmlight",
+    "save_model": "maxmargin.io.models",
+    "save_svmlight": "maxmargin.io.svmlight",
     "solve": "maxmargin.solvers",
 }
 
@@ -39,6 +46,11 @@ __all__ = [
     "Loss",
     "Report",
     "Solution",
+    "SvmlightError",
+    "load_model",
+    "load_svmlight",
+    "save_model",
+    "save_svmlight",
     "solve",
 ]
 

@@ -75,3 +75,29 @@ def certify(
     alpha: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], float, float]: ...
 def score(rows: Rows, weights: NDArray[np.float64], intercepts: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+# complaints as (line, column, message, excerpt, caret), lines, dropped, smallest, largest, data, indices, indptr,
+# labels, label_starts, qid
+def read_svmlight(
+    text: NDArray[np.uint8],
+    single: bool,
+    multilabel: bool,
+    qid: bool,
+    largest_index: int | None,
+    drop_larger: bool,
+    allow_zero: bool,
+    max_complaints: int,
+    threads: int,
+) -> dict[str, Any]: ...
+def write_svmlight(
+    values: NDArray[Any],
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    labels: NDArray[np.float64],
+    label_starts: NDArray[np.int64] | None,
+    qid: NDArray[np.int64] | None,
+    base: int,
+) -> bytes: ...
+
+# the numbers, and the position of the first thing that is none, or -1
+def read_numbers(text: NDArray[np.uint8]) -> tuple[NDArray[np.float64], int]: ...

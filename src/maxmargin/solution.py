@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -38,6 +39,20 @@ class Report(NamedTuple):
             f"{self.solver:>7}  epoch {self.epoch:>6}  {self.seconds:9.3f} s  primal {self.primal:.6e}  "
             f"dual {self.dual:.6e}  gap {self.gap:.2e}  active {self.active}"
         )
+
+
+def share_done(first_gap: float, gap: float, tol: float) -> float:
+    """How far a fit has come, from 0 to 1, on the logarithmic scale on which gaps shrink evenly.
+
+    Examples
+    --------
+    >>> from maxmargin.solution import share_done
+    >>> share_done(first_gap=1.0, gap=1e-2, tol=1e-4)
+    0.5
+    """
+    tol = max(tol, 1e-15)
+    first_gap = max(first_gap, 2 * tol)
+    return min(max(math.log(first_gap / max(gap, tol)) / math.log(first_gap / tol), 0.0), 1.0)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from maxmargin.solution import Report
+from maxmargin.solution import Report, share_done
 
 #: A fit is shown to callbacks as this many tasks, spread evenly over the logarithm of the gap, down to ``tol``.
 STEPS = 20
@@ -42,7 +42,7 @@ class Progress:
     ) -> None:
         self.context = context
         self.arguments = {"estimator": estimator, **metadata}
-        self.tol = max(tol, 1e-15)
+        self.tol = tol
         self.attributes = attributes
         self.line = line
         self.first_gap: float | None = None
@@ -60,10 +60,10 @@ class Progress:
         if self.context is None:
             return False
         if self.first_gap is None:
-            self.first_gap = max(report.gap, 2 * self.tol)
-        way = math.log(self.first_gap / max(report.gap, self.tol)) / math.log(self.first_gap / self.tol)
+            self.first_gap = report.gap
+        steps = math.floor(STEPS * share_done(self.first_gap, report.gap, self.tol))
         stop = False
-        while self.done < min(STEPS, math.floor(STEPS * way)) and not stop:
+        while self.done < steps and not stop:
             step = self.context.subcontext(task_name="step to tol")
             step.call_on_fit_task_begin(**self.arguments)
             fitted = self.attributes(weights) if self.attributes is not None else None

@@ -1,0 +1,134 @@
+"""``maxmargin bench``: the solvers side by side on the user's own data, and scikit-learn's LinearSVC beside them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from maxmargin.cli.options import LOSSES, SOLVERS, data_argument, read_options, reading, source, talking, tidy
+
+
+@click.command(short_help="Time the solvers on a data file.")
+@data_argument
+@click.option("--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin.")
+@click.option("-C", "C", type=float, default=1.0, show_default=True, help="Weight of the losses.")
+@click.option("--tol", type=float, default=1e-3, show_default=True, help="Certified relative duality gap to reach.")
+@click.option(
+    "--solver",
+    "solvers",
+    type=click.Choice(SOLVERS),
+    multiple=True,
+    default=SOLVERS,
+    help="Solver to time; may be repeated.  [default: all]",
+)
+@click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="SECONDS", help="For each solver.")
+@click.option("--scikit-learn/--no-scikit-learn", default=True, help="Time scikit-learn's LinearSVC too.")
+@reading
+@click.option("--one-hot", is_flag=True, help="Tables: one feature per category for columns of text.")
+@talking
+def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any) -> int:
+    """Time the solvers on DATA, one thread each, and compare the objectives they reach.
+
+    The error is how far an objective is above the best lower bound that any solver proved.
+    """
+    import numpy as np
+
+    from maxmargin.cli.output import Bar, Output, table
+    from maxmargin.io.data import read_data
+
+    output = Output(given["quiet"], given["as_json"])
+    loaded = read_data(source(data), read_options(**given))
+    assert loaded.y is not None
+    classes, labels = np.unique(tidy(loaded.y), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"{data}: a classifier needs rows of at least two classes, but there are {len(classes)}")
+    results: list[dict[str, Any]] = []
+    bound = -np.inf
+    with Bar(output, "bench") as bar:
+        for k, solver in enumerate(solvers):
+            bar.show(k / (len(solvers) + 1), solver)
+            result = _ours(loaded.X, labels, len(classes), solver, given)
+            bound = max(bound, result.pop("dual"))
+            results.append(result)
+        if scikit_learn and given["loss"] != "least_squares":
+            bar.show(len(solvers) / (len(solvers) + 1), "scikit-learn")
+            results.append(_scikit_learn(loaded.X, labels, len(classes), given))
+    for result in results:
+        result["error"] = max((result["objective"] - bound) / abs(result["objective"]), 0.0)
+    rows = [
+        [
+            result["solver"],
+            f"{result['seconds']:.3g}",
+            str(result["epochs"]),
+            f"{result['objective']:.10g}",
+            f"{result['error']:.1e}",
+            "-" if result["gap"] is None else f"{max(result['gap'], 0.0):.1e}",
+        ]
+        for result in results
+    ]
+    output.results(
+        {"results": results, "tol": given["tol"]},
+        table(["solver", "seconds", "epochs", "objective", "error", "certified gap"], rows),
+    )
+    return 0
+
+
+def _ours(X: Any, labels: Any, n_classes: int, solver: str, given: dict[str, Any]) -> dict[str, Any]:
+    from maxmargin.one_versus_rest import Silent, positive_classes, train_one_versus_rest
+
+    problems = len(positive_classes(n_classes))
+    start = time.perf_counter()
+    solutions = train_one_versus_rest(
+        X,
+        labels,
+        n_classes,
+        given["C"],
+        seeds=[0] * problems,
+        listeners=[Silent()] * problems,
+        bias=1.0,
+        loss=given["loss"],
+        time_limit=given["time_limit"],
+        solver=solver,
+        tol=given["tol"],
+    )
+    return {
+        "solver": solver,
+        "seconds": time.perf_counter() - start,
+        "epochs": max(solution.n_iter for solution in solutions),
+        "objective": sum(solution.certificate.primal for solution in solutions),
+        "dual": sum(solution.certificate.dual for solution in solutions),
+        "gap": max(solution.certificate.gap for solution in solutions),
+    }
+
+
+def _scikit_learn(X: Any, labels: Any, n_classes: int, given: dict[str, Any]) -> dict[str, Any]:
+    import warnings
+
+    import numpy as np
+    from sklearn.svm import LinearSVC
+
+    from maxmargin.losses import LOSSES as FAMILY
+    from maxmargin.model import linear_scores
+    from maxmargin.one_versus_rest import positive_classes
+
+    rival = LinearSVC(loss=given["loss"], C=given["C"], random_state=0)
+    matrix = X.to_scipy() if hasattr(X, "to_scipy") else X
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rival.fit(matrix, labels)
+    seconds = time.perf_counter() - start
+    scores = linear_scores(X, np.ascontiguousarray(rival.coef_, dtype=np.float64), rival.intercept_)
+    objective = 0.5 * float((rival.coef_**2).sum() + (rival.intercept_**2).sum())
+    for column, positive in enumerate(positive_classes(n_classes)):
+        slack = 1.0 - np.where(labels == positive, scores[:, column], -scores[:, column])
+        objective += float(FAMILY[given["loss"]].primal(slack, np.full(len(slack), given["C"])).sum())
+    return {
+        "solver": "scikit-learn",
+        "seconds": seconds,
+        "epochs": int(np.max(rival.n_iter_)),
+        "objective": objective,
+        "gap": None,
+    }

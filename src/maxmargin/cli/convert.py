@@ -1,0 +1,86 @@
+"""``maxmargin convert``: models between maxmargin and LIBLINEAR, data between svmlight and ``.npz``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from maxmargin.cli.info import is_model
+from maxmargin.cli.options import jobs, read_options, reading, source, talking
+
+
+@click.command(short_help="Convert models and data between formats.")
+@click.argument("source_file", metavar="IN", type=click.Path(allow_dash=True))
+@click.argument("target", metavar="OUT", type=click.Path())
+@click.option(
+    "--to",
+    type=click.Choice(["maxmargin", "liblinear", "svmlight", "npz"]),
+    help="Format of OUT.  [default: models: maxmargin for .mm, else liblinear; data: npz for .npz, else svmlight]",
+)
+@reading
+@click.option("--n-features", type=int, metavar="N", help="svmlight: number of features.  [default: the largest index]")
+@click.option("--one-hot", is_flag=True, help="Tables: one feature per category for columns of text.")
+@jobs
+@talking
+def convert(source_file: str, target: str, to: str | None, **given: Any) -> int:
+    """Convert IN, a model or data, to another format and write it to OUT.
+
+    \b
+    maxmargin convert model.mm liblinear.model
+    maxmargin convert train.svm.gz train.npz
+    """
+    from maxmargin.cli.output import Output
+
+    output = Output(given["quiet"], given["as_json"])
+    if os.path.exists(source_file) and os.path.exists(target) and os.path.samefile(source_file, target):
+        raise ValueError(f"{target}: IN and OUT are the same file")
+    model = is_model(source_file)
+    suffix = os.path.splitext(target)[1].lower()
+    if to is None:
+        to = ("maxmargin" if suffix == ".mm" else "liblinear") if model else ("npz" if suffix == ".npz" else "svmlight")
+    if model != (to in ("maxmargin", "liblinear")):
+        raise ValueError(f"{source_file} holds {'a model' if model else 'data'}, which cannot become {to}")
+    if model:
+        from maxmargin.io.models import read_any_model, write_any_model
+
+        write_any_model(read_any_model(source_file), target, format=to, dual=True)
+    else:
+        _convert_data(source_file, target, to, given, output)
+    output.results({"in": source_file, "out": target, "format": to}, [f"{target} written ({to})"])
+    return 0
+
+
+def _convert_data(source_file: str, target: str, to: str, given: dict[str, Any], output: Any) -> None:
+    import numpy as np
+
+    from maxmargin.io.data import read_data
+    from maxmargin.io.files import atomic_write
+
+    data = read_data(source(source_file), read_options(**given))
+    if to == "svmlight":
+        from maxmargin.io.svmlight import save_svmlight
+
+        y = data.y
+        assert y is not None
+        if y.dtype.kind in "UO":
+            classes, y = np.unique(y, return_inverse=True)
+            output.note(f"labels were numbered: {', '.join(f'{label} = {k}' for k, label in enumerate(classes))}")
+        save_svmlight(data.X, y, target)
+        return
+    X = data.X
+    arrays = (
+        {
+            "data": X.data,
+            "indices": X.indices,
+            "indptr": X.indptr,
+            "shape": np.array(X.shape),
+            "format": np.array("csr"),
+        }
+        if hasattr(X, "indptr")
+        else {"X": X}
+    )
+    assert data.y is not None
+    with atomic_write(target) as file:
+        np.savez_compressed(file, y=data.y, **arrays)

@@ -1,0 +1,110 @@
+"""LIBLINEAR's option string (``-s 3 -c 1 -B 1``) as options of ``maxmargin train``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Formulation by the number behind ``-s``: the loss, or why there is none.
+SOLVERS: dict[int, str | None] = {1: "squared_hinge", 2: "squared_hinge", 3: "hinge"}
+OTHERS = {
+    0: "logistic regression",
+    4: "Crammer-Singer, which this version does not train",
+    5: "L1 regularisation",
+    6: "logistic regression with L1 regularisation",
+    7: "logistic regression",
+    11: "regression",
+    12: "regression",
+    13: "regression",
+    21: "the one-class SVM",
+}
+#: A stopping tolerance of LIBLINEAR bounds no error; ours never promises less than this.
+LOOSEST_TOL = 1e-3
+
+
+def parse_liblinear(text: str) -> tuple[dict[str, Any], list[str]]:
+    """Options of ``train`` by name, and notes on what means something else here.
+
+    Examples
+    --------
+    >>> from maxmargin.cli.liblinear_options import parse_liblinear
+    >>> options, notes = parse_liblinear("-s 3 -c 10 -B 1")
+    >>> options["loss"], options["C"], options["no_intercept"]
+    ('hinge', 10.0, False)
+    """
+    import shlex
+
+    options: dict[str, Any] = {"loss": "squared_hinge", "C": 1.0, "no_intercept": True}
+    notes: list[str] = []
+    weights: list[str] = []
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"--liblinear {text!r}: {error}") from error
+    while words:
+        word = words.pop(0)
+        name, value = word[:2], word[2:]
+        if len(word) < 2 or word[0] != "-":
+            raise ValueError(f"--liblinear: {word!r} is not an option; options look like -s 3")
+        if name in ("-q", "-C", "-R"):
+            if value:
+                raise ValueError(f"--liblinear: unknown option {word!r}")
+        elif name == "-w":
+            if not words:
+                raise ValueError(f"--liblinear: {word} needs a number")
+            weights.append(f"{_whole(value, '-w')}={_number(words.pop(0), word)}")
+            continue
+        else:
+            if not value and not words:
+                raise ValueError(f"--liblinear: {word} needs a number")
+            value = value or words.pop(0)
+        _take(name, value, options, notes)
+    if weights:
+        options["class_weight"] = tuple(weights)
+        notes.append("-w weighs the rows of a class in every problem; LIBLINEAR only in the problem of that class")
+    return options, notes
+
+
+def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> None:
+    if name == "-s":
+        kind = _whole(value, name)
+        if kind not in SOLVERS:
+            what = OTHERS.get(kind, "unknown to LIBLINEAR too")
+            raise ValueError(f"--liblinear: -s {kind} is {what}; maxmargin trains -s 1, 2 and 3")
+        options["loss"] = SOLVERS[kind]
+    elif name == "-c":
+        options["C"] = _number(value, name)
+    elif name == "-e":
+        options["tol"] = min(_number(value, name), LOOSEST_TOL)
+        notes.append(f"-e {value} bounds no error in LIBLINEAR; here the certified gap is at most {options['tol']:g}")
+    elif name == "-B":
+        bias = _number(value, name)
+        options["no_intercept"] = bias <= 0
+        options["intercept_scaling"] = bias if bias > 0 else 1.0
+    elif name == "-m":
+        options["jobs"] = _whole(value, name)
+    elif name == "-q":
+        options["quiet"] = True
+    elif name == "-v":
+        raise ValueError("--liblinear: -v (cross-validation) is not part of training; leave it out")
+    elif name == "-C":
+        raise ValueError("--liblinear: -C (search for C) is not part of training; leave it out")
+    elif name == "-R":
+        raise ValueError("--liblinear: -R (unregularised bias) is not available; a large -B, such as 100, comes close")
+    elif name == "-p":
+        raise ValueError("--liblinear: -p belongs to regression, which maxmargin does not do")
+    else:
+        raise ValueError(f"--liblinear: unknown option {name!r}")
+
+
+def _number(value: str, name: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"--liblinear: {name} needs a number, not {value!r}") from None
+
+
+def _whole(value: str, name: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError(f"--liblinear: {name} needs a whole number, not {value!r}") from None

@@ -1,0 +1,280 @@
+"""``maxmargin train``: from a data file to a model file."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from maxmargin.cli.options import (
+    LOSSES,
+    SOLVERS,
+    data_argument,
+    jobs,
+    label_text,
+    read_options,
+    reading,
+    source,
+    talking,
+    tidy,
+)
+
+if TYPE_CHECKING:
+    from maxmargin.cli.output import Output
+    from maxmargin.io.data import Data
+    from maxmargin.model import Model
+
+
+@click.command(short_help="Train a classifier on a data file.")
+@data_argument
+@click.argument("model", type=click.Path(), required=False)
+@click.option("--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin.")
+@click.option("-C", "C", type=float, default=1.0, show_default=True, help="Weight of the losses: larger fits closer.")
+@click.option("--tol", type=float, default=1e-3, show_default=True, help="Certified relative duality gap to reach.")
+@click.option("--solver", type=click.Choice(SOLVERS), default="auto", show_default=True, help="Method.")
+@click.option("--max-iter", type=int, default=10_000, show_default=True, help="Most epochs per class and stage.")
+@click.option("--time-limit", type=float, metavar="SECONDS", help="Stop training after this time with the best so far.")
+@click.option("--no-intercept", is_flag=True, help="Fit no intercept.")
+@click.option(
+    "--intercept-scaling", type=float, default=1.0, show_default=True, help="Larger regularises the intercept less."
+)
+@click.option(
+    "--class-weight",
+    multiple=True,
+    metavar="LABEL=WEIGHT",
+    help="Weight of a class, for example 1=5; may be repeated. 'balanced' makes all classes count alike.",
+)
+@click.option("--no-shrinking", is_flag=True, help="Let 'dcd' visit all rows in every epoch.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed.")
+@jobs
+@reading
+@click.option("--n-features", type=int, metavar="N", help="svmlight: number of features.  [default: the largest index]")
+@click.option("--max-errors", type=int, default=1, show_default=True, help="svmlight: how many bad lines to list.")
+@click.option("--one-hot", is_flag=True, help="Tables: one feature per category for columns of text.")
+@click.option("--dual", is_flag=True, help="Keep the dual variables in the model file.")
+@click.option("--liblinear", metavar="OPTIONS", help="LIBLINEAR's options in its own words, such as '-s 3 -c 1 -B 1'.")
+@talking
+@click.pass_context
+def train(context: click.Context, /, data: str, model: str | None, **given: Any) -> int:
+    """Train a classifier on DATA and write it to MODEL.
+
+    DATA is a file in svmlight format (that of LIBLINEAR, perhaps compressed), .npz, .npy, .csv, .tsv or .parquet,
+    or - for svmlight on standard input. Without MODEL the model goes to the name of DATA with the suffix .mm, in the
+    current folder. More than two classes are trained one against the rest.
+
+    \b
+    maxmargin train train.svm model.mm -C 10 --loss hinge
+    maxmargin train flowers.csv --label species --tol 1e-6
+    maxmargin train train.svm.gz --liblinear "-s 3 -c 1 -B 1"
+    """
+    from maxmargin.cli.output import Output
+
+    notes = _take_liblinear(context, given)
+    output = Output(given["quiet"], given["as_json"])
+    for note in notes:
+        output.note(note)
+    target = _target(data, model)
+
+    start = time.perf_counter()
+    loaded = _load(data, given)
+    read = time.perf_counter()
+    trained = _train(loaded, given, output)
+    done = time.perf_counter()
+    from maxmargin.io.model_file import write_model
+
+    write_model(trained, target, dual=given["dual"])
+    times = {"reading": read - start, "training": done - read, "writing": time.perf_counter() - done}
+
+    fields = _summary(loaded, trained, target, given["tol"], times)
+    output.results(fields, _lines(fields))
+    if trained.training is not None and not trained.training.converged:
+        output.say(
+            f"The tolerance was not reached: the objective may be up to {fields['gap']:.1e} of itself above the "
+            "optimum. The model is written. To get closer, raise --time-limit or --max-iter, scale the features, or "
+            "lower -C."
+        )
+        return 1
+    return 0
+
+
+def _take_liblinear(context: click.Context, given: dict[str, Any]) -> list[str]:
+    """Put the options of a LIBLINEAR string in place; both at once for the same thing is an error."""
+    if given["liblinear"] is None:
+        return []
+    from maxmargin.cli.liblinear_options import parse_liblinear
+
+    options, notes = parse_liblinear(given["liblinear"])
+    for name, value in options.items():
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--liblinear sets {name.replace('_', '-')} too; give it once only", context)
+        given[name] = value
+    return notes
+
+
+def _target(data: str, model: str | None) -> str:
+    """Where the model goes, checked before the work begins."""
+    if model is None:
+        if data == "-":
+            raise ValueError("name the MODEL to write when DATA is standard input")
+        model = f"{Path(data).name.split('.')[0] or 'model'}.mm"
+    if os.path.exists(data) and os.path.exists(model) and os.path.samefile(data, model):
+        raise ValueError(f"{model}: the model would overwrite the data; give it another name")
+    folder = os.path.dirname(os.path.realpath(model))
+    if os.path.isdir(model):
+        raise ValueError(f"{model} is a folder; give the model a file name")
+    if not os.path.isdir(folder):
+        raise ValueError(f"{model}: the folder {folder} does not exist")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{model}: the folder {folder} is not writable")
+    return model
+
+
+def _load(data: str, given: dict[str, Any]) -> Data:
+    from maxmargin.io.data import read_data
+
+    loaded = read_data(source(data), read_options(**given))
+    if loaded.X.shape[0] == 0:
+        raise ValueError(f"{data}: there are no rows")
+    return loaded
+
+
+def _train(data: Data, given: dict[str, Any], output: Output) -> Model:
+    import numpy as np
+
+    from maxmargin.cli.output import Bar, TrainingBar
+    from maxmargin.model import Model
+    from maxmargin.one_versus_rest import (
+        count_threads,
+        positive_classes,
+        row_weights,
+        seeds_of,
+        train_one_versus_rest,
+    )
+
+    assert data.y is not None  # read_data refuses files without labels
+    classes, labels = np.unique(tidy(data.y), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"all labels are {label_text(classes.tolist()[0])}; a classifier needs at least two classes")
+    if len(classes) > 100 and len(classes) > len(labels) / 3:
+        raise ValueError(
+            f"there are {len(classes)} different labels in {len(labels)} rows: these look like numbers to predict "
+            "(regression), which is not what a classifier does"
+        )
+    parameters = _parameters(given, _class_weight(given["class_weight"], classes))
+    if not (given["C"] > 0 and np.isfinite(given["C"])):
+        raise ValueError(f"-C must be a positive number, not {given['C']}")
+    if not (given["intercept_scaling"] > 0 and np.isfinite(given["intercept_scaling"])):
+        raise ValueError(f"--intercept-scaling must be a positive number, not {given['intercept_scaling']}")
+    if given["no_intercept"] and given["intercept_scaling"] != 1.0:
+        raise ValueError("--intercept-scaling has no meaning with --no-intercept")
+    with Bar(output, "training") as bar:
+        solutions = train_one_versus_rest(
+            data.X,
+            labels,
+            len(classes),
+            row_weights(given["C"], parameters["class_weight"], classes, labels),
+            seeds=seeds_of(np.random.RandomState(given["seed"]), len(classes)),
+            listeners=TrainingBar(bar, len(positive_classes(len(classes))), given["tol"]).listeners,
+            bias=0.0 if given["no_intercept"] else given["intercept_scaling"],
+            loss=given["loss"],
+            time_limit=given["time_limit"],
+            n_jobs=count_threads(given["jobs"]),
+            solver=given["solver"],
+            tol=given["tol"],
+            max_iter=given["max_iter"],
+            shrinking=not given["no_shrinking"],
+        )
+    return Model.of_solutions(
+        solutions, classes, labels, parameters, feature_names=data.feature_names, source=data.source
+    )
+
+
+def _class_weight(words: tuple[str, ...], classes: Any) -> dict[Any, float] | str | None:
+    if not words:
+        return None
+    if words == ("balanced",):
+        return "balanced"
+    by_text = {label_text(label): label for label in classes.tolist()}
+    weights: dict[Any, float] = {}
+    for word in words:
+        label, equals, number = word.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            equals = ""
+            weight = 0.0
+        if not equals:
+            raise ValueError(f"--class-weight {word}: expected LABEL=WEIGHT, such as 1=5, or balanced on its own")
+        if label not in by_text:
+            shown = ", ".join(list(by_text)[:20])
+            raise ValueError(f"--class-weight {word}: there is no class {label!r}; the classes are {shown}")
+        if by_text[label] in weights:
+            raise ValueError(f"--class-weight names the class {label!r} twice")
+        weights[by_text[label]] = weight
+    return weights
+
+
+def _parameters(given: dict[str, Any], class_weight: Any) -> dict[str, Any]:
+    """The same training as parameters of LinearSVC, for the model file."""
+    return {
+        "loss": given["loss"],
+        "C": given["C"],
+        "multi_class": "ovr",
+        "solver": given["solver"],
+        "tol": given["tol"],
+        "max_iter": given["max_iter"],
+        "fit_intercept": not given["no_intercept"],
+        "penalize_intercept": True,
+        "intercept_scaling": given["intercept_scaling"],
+        "class_weight": class_weight,
+        "shrinking": not given["no_shrinking"],
+        "warm_start": False,
+        "n_jobs": given["jobs"],
+        "time_limit": given["time_limit"],
+        "random_state": given["seed"],
+        "verbose": 0,
+    }
+
+
+def _summary(data: Data, model: Model, target: str, tol: float, times: dict[str, float]) -> dict[str, Any]:
+    training = model.training
+    assert training is not None
+    stored = data.X.data.size if hasattr(data.X, "indptr") else data.X.size
+    return {
+        "model": target,
+        "rows": data.X.shape[0],
+        "features": data.X.shape[1],
+        "nonzeros": int(stored),
+        "classes": model.classes.tolist(),
+        "objective": float(training.primal.sum()),
+        "gap": max(float(training.gap.max()), 0.0),
+        "tol": tol,
+        "converged": training.converged,
+        "epochs": training.n_iter,
+        "solver": training.solvers[0] if len(training.solvers) == 1 else training.solvers,
+        "support_vectors": int(training.n_support.sum()),
+        "seconds": times,
+    }
+
+
+def _lines(fields: dict[str, Any]) -> list[str]:
+    from maxmargin.cli.output import pairs, seconds
+
+    solvers = [fields["solver"]] if isinstance(fields["solver"], str) else sorted(set(fields["solver"]))
+    classes = ", ".join(map(label_text, fields["classes"][:8])) + (", ..." if len(fields["classes"]) > 8 else "")
+    return pairs(
+        [
+            ("rows", f"{fields['rows']:,}"),
+            ("features", f"{fields['features']:,}"),
+            ("classes", f"{len(fields['classes'])} ({classes})"),
+            ("objective", f"{fields['objective']:.10g}"),
+            ("certified gap", f"{fields['gap']:.1e}" + ("" if fields["converged"] else f", not {fields['tol']:g}")),
+            ("epochs", f"{fields['epochs']} ({', '.join(solvers)})"),
+            ("support vectors", f"{fields['support_vectors']:,}"),
+            *((head, seconds(value)) for head, value in fields["seconds"].items()),
+            ("model", fields["model"]),
+        ]
+    )

@@ -1,0 +1,160 @@
+"""Data in numpy's own files.
+
+``.npz``: a CSR matrix as scipy saves it, or a dense ``X``, with labels ``y``. ``.npy``: a dense matrix, mapped into
+memory, with the labels in one of its columns or in a file of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.csr import Csr
+from maxmargin.io.data import Data, ReadOptions
+from maxmargin.io.files import PathLike
+
+BLOCK_VALUES = 1 << 22
+
+
+def read_npz(path: PathLike, options: ReadOptions) -> Data:
+    """A CSR matrix (``data``, ``indices``, ``indptr``, ``shape``) or a dense ``X``, and ``y`` where it is there."""
+    name = os.fspath(path)
+    arrays = _load(name)
+    if isinstance(arrays, np.ndarray):
+        raise ValueError(f"{name}: this is a .npy file; name it so")
+    with arrays:
+        names = set(arrays.files)
+
+        def get(key: str) -> NDArray[Any]:
+            try:
+                return np.asarray(arrays[key])
+            except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+                raise ValueError(f"{name}: the array {key!r} cannot be read ({error})") from error
+
+        if {"data", "indices", "indptr", "shape"} <= names:
+            if "format" in names and get("format").item() not in (b"csr", "csr"):
+                raise ValueError(f"{name}: the matrix is not CSR; convert with X.tocsr() before saving")
+            shape = get("shape")
+            if shape.shape != (2,) or shape.dtype.kind not in "iu" or np.any(shape < 0):
+                raise ValueError(f"{name}: 'shape' must be two whole numbers")
+            X: Any = Csr(
+                _as_float(get("data"), options, name),
+                _as_index(get("indices"), "indices", name),
+                _as_index(get("indptr"), "indptr", name),
+                (int(shape[0]), int(shape[1])),
+            )
+            if len(X.indptr) != X.shape[0] + 1 or len(X.data) != len(X.indices):
+                raise ValueError(f"{name}: the arrays 'data', 'indices', 'indptr' and 'shape' do not fit together")
+        elif "X" in names:
+            X = _as_rows(get("X"), options, name)
+        else:
+            raise ValueError(
+                f"{name}: expected the arrays data, indices, indptr and shape of a CSR matrix, or X; found "
+                f"{', '.join(sorted(names)) or 'none'}"
+            )
+        if options.labels is not None:
+            y: NDArray[Any] | None = read_labels(options.labels)
+        else:
+            y = get("y") if "y" in names else None
+    return Data(X, _checked_labels(y, X.shape[0], name))
+
+
+def read_npy(path: PathLike, options: ReadOptions) -> Data:
+    """A dense matrix; used in place when the labels are elsewhere, copied without their column otherwise."""
+    name = os.fspath(path)
+    table = _load(name)
+    if not isinstance(table, np.ndarray):
+        raise ValueError(f"{name}: this is a .npz file; name it so")
+    if table.ndim != 2:
+        raise ValueError(f"{name}: expected a matrix, but the array has {table.ndim} dimensions")
+    if options.label is None:
+        y = None if options.labels is None else read_labels(options.labels)
+        return Data(_as_rows(table, options, name), _checked_labels(y, table.shape[0], name))
+    if options.labels is not None:
+        raise ValueError("give either the column of the labels (--label) or their file (--labels), not both")
+    try:
+        column = int(options.label)
+    except ValueError as error:
+        raise ValueError(f"{name}: the columns have no names; give the number of the label column") from error
+    if not -table.shape[1] <= column < table.shape[1]:
+        raise ValueError(f"{name}: there is no column {column}; there are {table.shape[1]}, counted from 0")
+    X = _as_rows(np.delete(table, column, axis=1), options, name)
+    return Data(X, _checked_labels(np.array(table[:, column]), table.shape[0], name), source={"label": column})
+
+
+def read_labels(path: PathLike) -> NDArray[Any]:
+    """Labels from a ``.npy`` file, or from text with one label per line; numbers if all of them are."""
+    name = os.fspath(path)
+    if name.lower().endswith(".npy"):
+        labels = _load(name)
+        if not isinstance(labels, np.ndarray) or labels.ndim != 1:
+            raise ValueError(f"{name}: expected one label per row, a one-dimensional array")
+        return np.array(labels)
+    with open(name, encoding="utf-8") as file:
+        try:
+            lines = [line.strip() for line in file]
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{name}: expected text, one label per line ({error})") from error
+    try:
+        return np.array([float(line) for line in lines])
+    except ValueError:
+        return np.array(lines)
+
+
+def blocks_of_rows(data: Data) -> Iterator[Data]:
+    """The same rows in blocks."""
+    X, size = data.X, data.X.shape[0]
+    step = max(1, BLOCK_VALUES // max(1, data.X.shape[1])) if isinstance(X, np.ndarray) else size
+    for begin in range(0, size, max(step, 1)):
+        end = min(begin + step, size)
+        part = X[begin:end] if isinstance(X, np.ndarray) else X
+        yield replace(data, X=part, y=None if data.y is None else data.y[begin:end], done=end / size)
+
+
+def _load(name: str) -> Any:
+    try:
+        return np.load(name, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{name}: not a readable file of numpy ({error})") from error
+
+
+def _as_float(values: NDArray[Any], options: ReadOptions, name: str) -> NDArray[Any]:
+    if values.dtype.kind not in "iufb":
+        raise ValueError(f"{name}: the values must be numbers, not {values.dtype}")
+    if options.dtype is not None:
+        return values.astype(options.dtype, copy=False)
+    if values.dtype in (np.float32, np.float64):
+        return values
+    # float32 holds all numbers of one and two bytes exactly
+    return values.astype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
+
+
+def _as_rows(matrix: NDArray[Any], options: ReadOptions, name: str) -> NDArray[Any]:
+    if matrix.ndim != 2:
+        raise ValueError(f"{name}: X must have two dimensions, not {matrix.ndim}")
+    return np.ascontiguousarray(_as_float(matrix, options, name))
+
+
+def _as_index(values: NDArray[Any], key: str, name: str) -> NDArray[Any]:
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise ValueError(f"{name}: {key!r} must be a vector of whole numbers")
+    return values if values.dtype in (np.int32, np.int64) else values.astype(np.int64)
+
+
+def _checked_labels(y: NDArray[Any] | None, rows: int, name: str) -> NDArray[Any] | None:
+    if y is None:
+        return None
+    if y.shape != (rows,):
+        raise ValueError(f"{name}: there are {rows} rows, but the labels have the shape {y.shape}")
+    if y.dtype.kind not in "iufbU":
+        raise ValueError(f"{name}: labels must be numbers or text, not {y.dtype}")
+    if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
+        raise ValueError(f"{name}: the labels contain NaN or infinity")
+    return y

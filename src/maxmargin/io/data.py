@@ -1,0 +1,213 @@
+"""Any data file as rows and labels, by its suffix: svmlight, .npz, .npy, CSV, Parquet.
+
+`read_data` reads a file to train on; `iter_data` reads a file to predict in blocks of rows, the way the model's own
+training data were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from maxmargin.io.files import PathLike, plain_suffix
+from maxmargin.model import Model
+
+#: Format by suffix; everything else is svmlight.
+SUFFIXES = {
+    ".npz": "npz",
+    ".npy": "npy",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+FORMATS = ("svmlight", "npz", "npy", "csv", "tsv", "parquet")
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows and labels of a file, or of one block of it.
+
+    Attributes
+    ----------
+    X : ndarray or Csr
+        The rows.
+    y : ndarray or None
+        The labels, if there are any.
+    feature_names : list of str or None
+        Names of the columns.
+    source : dict
+        How the file was read; goes into the model (see ``Model.source``).
+    done : float or None
+        Share of the file read so far, where it is known.
+    dropped : int
+        Values left out because the model does not know their feature or category.
+    """
+
+    X: Any
+    y: NDArray[Any] | None
+    feature_names: list[str] | None = None
+    source: dict[str, Any] = field(default_factory=dict)
+    done: float | None = None
+    dropped: int = 0
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a file; what does not apply to its format must be left alone.
+
+    Attributes
+    ----------
+    format : str or None
+        One of `FORMATS`; by default the suffix decides.
+    dtype : dtype or None
+        float32 or float64. By default svmlight and tables become float64, and float arrays stay as they are.
+    zero_based : bool or "auto" or None
+        For svmlight.
+    n_features : int or None
+        For svmlight.
+    max_errors : int
+        For svmlight: how many bad lines to list.
+    label : str or None
+        For tables and .npy: name or number of the column with the labels.
+    labels : path or None
+        For .npy and .npz: a file with the labels.
+    one_hot : bool
+        For tables: turn columns of text into one feature per category.
+    n_jobs : int or None
+        Threads, for svmlight.
+    """
+
+    format: str | None = None
+    dtype: DTypeLike | None = None
+    zero_based: bool | str | None = None
+    n_features: int | None = None
+    max_errors: int = 1
+    label: str | None = None
+    labels: PathLike | None = None
+    one_hot: bool = False
+    n_jobs: int | None = None
+
+    def format_of(self, path: PathLike | Any) -> str:
+        """The format of a file, with an error for options that it cannot honour."""
+        known = self.format or ("svmlight" if hasattr(path, "read") else SUFFIXES.get(plain_suffix(path), "svmlight"))
+        if known not in FORMATS:
+            raise ValueError(f"format {known!r} is unknown; choose from {', '.join(FORMATS)}")
+        given = {
+            "zero_based": self.zero_based is not None,
+            "n_features": self.n_features is not None,
+            "max_errors": self.max_errors != 1,
+            "label": self.label is not None,
+            "labels": self.labels is not None,
+            "one_hot": self.one_hot,
+        }
+        works = {
+            "svmlight": {"zero_based", "n_features", "max_errors"},
+            "npz": {"labels"},
+            "npy": {"label", "labels"},
+        }.get(known, {"label", "one_hot"})
+        for option, is_given in given.items():
+            if is_given and option not in works:
+                raise ValueError(
+                    f"{option.replace('_', '-')} does not apply to {known} data; these options do: "
+                    f"{', '.join(sorted(name.replace('_', '-') for name in works))}"
+                )
+        return known
+
+
+def read_data(path: PathLike | Any, options: ReadOptions | None = None, *, need_labels: bool = True) -> Data:
+    r"""Rows and labels of a whole file.
+
+    Parameters
+    ----------
+    path : path or binary stream
+        The file. Streams are svmlight.
+    options : ReadOptions
+        How to read it.
+    need_labels : bool, default=True
+        Whether a file without labels is an error.
+
+    Examples
+    --------
+    >>> import io
+    >>> from maxmargin.io.data import read_data
+    >>> read_data(io.BytesIO(b"1 1:2 2:3\n-1 2:1\n")).X.shape
+    (2, 2)
+    """
+    options = options or ReadOptions()
+    known = options.format_of(path)
+    if known == "svmlight":
+        from maxmargin.io.svmlight import read_svmlight
+
+        parsed = read_svmlight(
+            path,
+            dtype=np.float64 if options.dtype is None else options.dtype,
+            n_features=options.n_features,
+            zero_based="auto" if options.zero_based is None else options.zero_based,
+            max_errors=options.max_errors,
+            n_jobs=options.n_jobs,
+        )
+        return Data(parsed.X, parsed.y, source={"zero_based": parsed.zero_based})
+    if known in ("npz", "npy"):
+        from maxmargin.io.arrays import read_npy, read_npz
+
+        data = (read_npz if known == "npz" else read_npy)(path, options)
+        if data.y is None and need_labels:
+            raise ValueError(
+                f"{path}: there are no labels; "
+                + ("store them as 'y', or give a file" if known == "npz" else "give the column (--label) or a file")
+                + " with --labels"
+            )
+        return data
+    from maxmargin.io.tables import read_table
+
+    return read_table(path, known, options, need_labels=need_labels)
+
+
+def iter_data(path: PathLike | Any, model: Model, options: ReadOptions) -> Iterator[Data]:
+    """Blocks of rows of a file to predict, with the features the model knows."""
+    known = options.format_of(path)
+    features = model.coef.shape[1]
+    if options.n_features is not None:
+        raise ValueError("n-features is known from the model when predicting; leave it out")
+    if known == "svmlight":
+        yield from _iter_svmlight(path, model, options)
+    elif known in ("npz", "npy"):
+        from maxmargin.io.arrays import blocks_of_rows
+
+        data = read_data(path, options, need_labels=False)
+        if data.X.shape[1] != features:
+            raise ValueError(f"{path}: the data have {data.X.shape[1]} features, the model {features}")
+        yield from blocks_of_rows(data)
+    else:
+        from maxmargin.io.tables import iter_table
+
+        yield from iter_table(path, known, model, options)
+
+
+def _iter_svmlight(path: Any, model: Model, options: ReadOptions) -> Iterator[Data]:
+    import os
+
+    from maxmargin.io.svmlight import iter_svmlight
+
+    zero_based = options.zero_based
+    if zero_based is None:
+        zero_based = model.source.get("zero_based", False)
+    if zero_based == "auto":
+        raise ValueError("a file to predict is read in blocks, so zero-based must be yes or no, not auto")
+    total = 0 if hasattr(path, "read") else os.stat(path).st_size
+    compressed = hasattr(path, "read") or plain_suffix(path) != os.path.splitext(path)[1].lower()
+    read = 0
+    for parsed, size in iter_svmlight(
+        path,
+        n_features=model.coef.shape[1],
+        zero_based=bool(zero_based),
+        dtype=np.float64 if options.dtype is None else options.dtype,
+    ):
+        read += size
+        done = None if compressed or total == 0 else min(read / total, 1.0)
+        yield Data(parsed.X, parsed.y, done=done, dropped=parsed.dropped)

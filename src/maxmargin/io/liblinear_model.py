@@ -1,0 +1,157 @@
+"""LIBLINEAR's model files: a few lines of header, then one line of weights per feature.
+
+    solver_type L2R_L2LOSS_SVC_DUAL
+    nr_class 2
+    label 1 -1
+    nr_feature 123
+    bias 1
+    w
+    0.25
+    ...
+
+With two classes there is one weight per feature, positive for the label named first, except in Crammer-Singer models.
+With ``bias >= 0`` one more line holds the weight of a constant feature of that value. Predictions are those of
+LIBLINEAR even where scores tie, which is why the classes keep the file's order.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from maxmargin import _core
+from maxmargin.io.files import PathLike, atomic_write
+from maxmargin.model import Model
+
+#: How every such file begins.
+START = b"solver_type "
+#: Loss and formulation by LIBLINEAR's name of the solver; what is missing here is not an SVM for classification.
+SOLVER_TYPES = {
+    "L2R_L2LOSS_SVC_DUAL": ("squared_hinge", "ovr"),
+    "L2R_L2LOSS_SVC": ("squared_hinge", "ovr"),
+    "L2R_L1LOSS_SVC_DUAL": ("hinge", "ovr"),
+    "MCSVM_CS": ("hinge", "crammer_singer"),
+    "L1R_L2LOSS_SVC": ("squared_hinge", "ovr"),
+}
+_WRITTEN = {
+    ("squared_hinge", "ovr"): "L2R_L2LOSS_SVC_DUAL",
+    ("hinge", "ovr"): "L2R_L1LOSS_SVC_DUAL",
+    ("hinge", "crammer_singer"): "MCSVM_CS",
+}
+LARGEST_LABEL = 2**31 - 1
+
+
+def write_liblinear(model: Model, path: PathLike) -> None:
+    """Write a model that ``liblinear-predict`` reads; `ValueError` says why when it cannot be expressed."""
+    key = (model.parameters.get("loss"), model.parameters.get("multi_class", "ovr"))
+    if key not in _WRITTEN:
+        raise ValueError(f"LIBLINEAR has no model for loss={key[0]!r} with multi_class={key[1]!r}")
+    if model.classes.dtype.kind not in "iuf" or not np.all(
+        (model.classes == np.round(model.classes)) & (np.abs(model.classes) <= LARGEST_LABEL)
+    ):
+        raise ValueError(
+            f"LIBLINEAR's models hold whole numbers as labels, not {model.classes.tolist()[:5]}; number the classes"
+        )
+    labels = model.classes.astype(np.int64)
+    weights = model.coef
+    if weights.shape[0] == 1:
+        labels = labels[::-1]  # a positive score means the label named first
+    with_bias = bool(np.any(model.intercept != 0)) or bool(model.parameters.get("fit_intercept"))
+    if with_bias:
+        weights = np.column_stack([weights, model.intercept])
+    header = (
+        f"solver_type {_WRITTEN[key]}\nnr_class {len(labels)}\nlabel {' '.join(map(str, labels.tolist()))}\n"
+        f"nr_feature {model.coef.shape[1]}\nbias {1 if with_bias else -1}\nw\n"
+    )
+    with atomic_write(path) as file:
+        file.write(header.encode())
+        for begin in range(0, weights.shape[1], 65536):
+            block = weights[:, begin : begin + 65536].T.tolist()
+            file.write("".join(f"{' '.join(map(repr, row))} \n" for row in block).encode())
+
+
+def read_liblinear(path: PathLike) -> Model:
+    """Read a LIBLINEAR model of an SVM for classification."""
+    name = os.fspath(path)
+    with open(path, "rb") as file:
+        contents = file.read()
+    head, mark, body = contents.partition(b"\nw\n")
+    if not mark:
+        head, mark, body = contents.replace(b"\r\n", b"\n").partition(b"\nw\n")
+    if not mark:
+        raise ValueError(f"{name}: not a LIBLINEAR model, or cut off: there is no line 'w' before the weights")
+    header = _read_header(head, name)
+    classes, features, bias, several = _check_header(header, name)
+    loss, multi_class = SOLVER_TYPES[header["solver_type"][0]]
+    columns = len(classes) if several else 1
+    lines = features + (bias >= 0)
+    weights, bad = _core.read_numbers(np.frombuffer(body, dtype=np.uint8))
+    if bad >= 0:
+        line = head.count(b"\n") + 3 + body.count(b"\n", 0, bad)
+        text = body[bad : bad + 40].split()[0].decode("ascii", "replace")
+        raise ValueError(f"{name}, line {line}: expected a weight, a finite number, not {text!r}")
+    if len(weights) != lines * columns:
+        raise ValueError(
+            f"{name}: {lines} lines of {columns} weights were announced, which makes {lines * columns}, but "
+            f"{len(weights)} are there; the file is cut off or damaged"
+        )
+    table = weights.reshape(lines, columns)
+    intercept = table[-1] * bias if bias >= 0 else np.zeros(columns)
+    parameters = {
+        "loss": loss,
+        "multi_class": multi_class,
+        "fit_intercept": bias > 0,
+        "intercept_scaling": bias if bias > 0 else 1.0,
+    }
+    return Model(
+        estimator="LinearSVC",
+        parameters=parameters,
+        classes=classes if several else classes[::-1].copy(),
+        coef=np.ascontiguousarray(table[:features].T),
+        intercept=intercept.astype(np.float64),
+        source={"zero_based": False},
+    )
+
+
+def _read_header(head: bytes, name: str) -> dict[str, list[str]]:
+    header: dict[str, list[str]] = {}
+    for number, line in enumerate(head.decode("ascii", "replace").splitlines(), start=1):
+        words = line.split()
+        if not words:
+            continue
+        if words[0] not in ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho") or words[0] in header:
+            raise ValueError(f"{name}, line {number}: unexpected {words[0][:40]!r} in the header of a LIBLINEAR model")
+        header[words[0]] = words[1:]
+    return header
+
+
+def _check_header(header: dict[str, list[str]], name: str) -> tuple[Any, int, float, bool]:
+    """Classes, features, bias, and whether there is one column of weights per class."""
+
+    def one(key: str, kind: type) -> Any:
+        try:
+            [word] = header[key]
+            return kind(word)
+        except (KeyError, ValueError) as error:
+            raise ValueError(f"{name}: the header of the LIBLINEAR model has no proper {key!r}") from error
+
+    solver = one("solver_type", str)
+    if solver not in SOLVER_TYPES:
+        raise ValueError(
+            f"{name}: this is a LIBLINEAR model of type {solver[:40]}, which is not an SVM for classification; "
+            f"readable are {', '.join(SOLVER_TYPES)}"
+        )
+    n_classes, features, bias = one("nr_class", int), one("nr_feature", int), one("bias", float)
+    try:
+        labels = [int(word) for word in header.get("label", [])]
+    except ValueError as error:
+        raise ValueError(f"{name}: the labels of the LIBLINEAR model are not whole numbers") from error
+    if n_classes < 2 or len(labels) != n_classes or len(set(labels)) != n_classes or features < 1:
+        raise ValueError(
+            f"{name}: nr_class {n_classes}, nr_feature {features} and {len(labels)} labels do not make a classifier"
+        )
+    if max(map(abs, labels)) > LARGEST_LABEL or not np.isfinite(bias):
+        raise ValueError(f"{name}: a label or the bias of the LIBLINEAR model is too large")
+    return np.array(labels), features, bias, n_classes > 2 or solver == "MCSVM_CS"

@@ -1,0 +1,422 @@
+"""Model files: safetensors, whose JSON header carries everything that is not an array.
+
+Nothing in a file is ever executed. Sizes are checked against the file by safetensors, a SHA-256 sum over header and
+arrays finds damage and careless tampering, and every field is checked against what it must be before it is used.
+
+Arrays: ``coef`` (or ``coef.data``, ``coef.indices``, ``coef.indptr`` when that is smaller), ``intercept``, numeric
+``classes``, ``primal``, ``dual``, ``n_support``, ``history``, and the dual variables if they are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.csr import Csr
+from maxmargin.io.files import PathLike, atomic_write
+from maxmargin.losses import Floats
+from maxmargin.model import Model, Training
+from maxmargin.solution import Report
+
+#: Version of the layout. Files of every earlier version stay readable.
+FORMAT = 1
+#: The entry of the safetensors metadata that holds the header.
+HEADER, CHECKSUM = "maxmargin", "sha256"
+LARGEST_FILE = 1 << 40
+_DTYPES = {"F64": "<f8", "I64": "<i8", "I32": "<i4", "BOOL": "|b1"}
+_HISTORY_COLUMNS = 8  # problem, solver, epoch, seconds, primal, dual, gap, active
+
+
+class ModelFileError(ValueError):
+    """A file that is not a whole, unchanged model file of a version this library knows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from maxmargin import load_model
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(b"not a model") or file.flush()
+    ...     try:
+    ...         load_model(file.name)
+    ...     except ValueError as error:
+    ...         print(type(error).__name__)
+    ModelFileError
+    """
+
+
+def write_model(model: Model, path: PathLike, *, dual: bool = True) -> None:
+    """Write a model whole, or leave a file of that name as it was."""
+    contents = to_bytes(model, dual=dual)
+    with atomic_write(path) as file:
+        file.write(contents)
+
+
+def read_model(path: PathLike) -> Model:
+    """The model in a file; `ModelFileError` if there is any doubt about it."""
+    size = os.stat(path).st_size
+    if size > LARGEST_FILE:
+        raise ModelFileError(f"{os.fspath(path)}: too large for a model file ({size} bytes)")
+    with open(path, "rb") as file:
+        contents = file.read()
+    try:
+        return from_bytes(contents)
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from error.__cause__
+
+
+def to_bytes(model: Model, *, dual: bool = True) -> bytes:
+    """A model as the contents of a file."""
+    from safetensors.numpy import save
+
+    tensors: dict[str, NDArray[Any]] = {
+        **_pack_matrix("coef", np.ascontiguousarray(model.coef, dtype=np.float64)),
+        "intercept": np.ascontiguousarray(model.intercept, dtype=np.float64),
+    }
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "library": f"maxmargin {_version()}",
+        "estimator": model.estimator,
+        "parameters": {name: _plain(name, value) for name, value in model.parameters.items()},
+        "shape": list(model.coef.shape),
+        "classes": _pack_classes(model.classes, tensors),
+        "feature_names": model.feature_names,
+        "source": model.source,
+        "training": None if model.training is None else _pack_training(model.training, tensors, dual),
+    }
+    text = json.dumps(header, allow_nan=False, separators=(",", ":"))
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    return save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
+
+
+def from_bytes(contents: bytes) -> Model:
+    """The inverse of `to_bytes`, for bytes nobody vouches for."""
+    text, tensors = _unpack(contents)
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"its header is not JSON ({error})") from error
+    fields = _Fields(header, tensors)
+    version = fields.get("format", int)
+    if not 1 <= version <= FORMAT:
+        raise ModelFileError(
+            f"it has format version {version}, this library ({_version()}) knows 1 to {FORMAT}; "
+            f"it was written by {str(header.get('library'))[:60]}"
+        )
+    return fields.model()
+
+
+def _unpack(contents: bytes) -> tuple[str, dict[str, NDArray[Any]]]:
+    """The header and the arrays of a safetensors file with a correct checksum."""
+    from safetensors import SafetensorError, deserialize
+
+    try:
+        entries = deserialize(contents)  # type: ignore[no-untyped-call]
+        length = int.from_bytes(contents[:8], "little")
+        metadata = json.loads(contents[8 : 8 + length])["__metadata__"]
+        text, checksum = metadata[HEADER], metadata[CHECKSUM]
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelFileError(
+            f"this is not a model file, or it is cut off or damaged ({type(error).__name__}: {str(error)[:200]})"
+        ) from error
+    tensors = {}
+    for name, entry in entries:
+        if entry["dtype"] not in _DTYPES:
+            raise ModelFileError(f"array {name[:60]!r} has the type {str(entry['dtype'])[:20]}, which no model has")
+        tensors[name] = np.frombuffer(bytearray(entry["data"]), dtype=_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    if not isinstance(text, str) or _checksum(text, tensors) != checksum:
+        raise ModelFileError("its checksum is wrong: the file was damaged or changed after it was written")
+    return text, tensors
+
+
+def _checksum(text: str, tensors: dict[str, NDArray[Any]]) -> str:
+    from hashlib import sha256
+
+    total = sha256(text.encode("utf-8", "surrogatepass"))
+    for name in sorted(tensors):
+        array = tensors[name]
+        total.update(f"{name} {array.dtype.str} {array.shape}".encode("utf-8", "surrogatepass"))
+        total.update(array.tobytes())
+    return total.hexdigest()
+
+
+def _version() -> str:
+    from maxmargin import __version__
+
+    return __version__
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON; a mapping becomes a list of pairs, as its keys need not be text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, dict):
+        return [[_plain(name, key), _plain(name, entry)] for key, entry in value.items()]
+    if name == "random_state" and not (value is None or isinstance(value, int)):
+        import warnings
+
+        warnings.warn(
+            "random_state is a generator, which a model file cannot hold; it is stored as None. Predictions are not "
+            "affected.",
+            stacklevel=2,
+        )
+        return None
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"the parameter {name}={value!r} cannot be stored in a model file")
+
+
+def _pack_matrix(name: str, matrix: Floats) -> dict[str, NDArray[Any]]:
+    """Dense, or sparse where that takes less space. A zero with a minus sign counts as stored: bits must come back."""
+    stored: Any = matrix.view(np.int64) != 0
+    count = int(stored.sum())
+    index = np.int32 if matrix.shape[1] <= np.iinfo(np.int32).max else np.int64
+    if count * (8 + index().itemsize) + 8 * (matrix.shape[0] + 1) >= matrix.nbytes:
+        return {name: matrix}
+    rows = [np.flatnonzero(row) for row in stored]
+    return {
+        f"{name}.data": matrix[stored],
+        f"{name}.indices": np.concatenate(rows).astype(index),
+        f"{name}.indptr": np.cumsum([0, *map(len, rows)], dtype=np.int64),
+    }
+
+
+def _pack_classes(classes: NDArray[Any], tensors: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Numbers as an array, to keep their bits; texts in the header."""
+    if classes.dtype.kind in "iufb":
+        wide = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}[classes.dtype.kind]
+        stored: NDArray[Any] = classes.astype(wide)
+        if not np.array_equal(stored.astype(classes.dtype), classes) or np.any((stored < 0) != (classes < 0)):
+            raise TypeError("the class labels are too large to be stored in a model file")
+        tensors["classes"] = stored
+        return {"dtype": classes.dtype.str}
+    values = classes.tolist()
+    if all(isinstance(value, str) for value in values):
+        return {"dtype": "object" if classes.dtype == object else "str", "values": values}
+    raise TypeError(f"class labels of type {classes.dtype} cannot be stored in a model file; use numbers or strings")
+
+
+def _pack_training(training: Training, tensors: dict[str, NDArray[Any]], dual: bool) -> dict[str, Any]:
+    tensors["primal"] = np.asarray(training.primal, dtype=np.float64)
+    tensors["dual"] = np.asarray(training.dual, dtype=np.float64)
+    tensors["n_support"] = np.asarray(training.n_support, dtype=np.int64)
+    solvers = sorted({report.solver for history in training.history for report in history})
+    tensors["history"] = np.array(
+        [
+            (problem, solvers.index(report.solver), *report[1:])
+            for problem, history in enumerate(training.history)
+            for report in history
+        ],
+        dtype=np.float64,
+    ).reshape(-1, _HISTORY_COLUMNS)
+    header: dict[str, Any] = {
+        "converged": bool(training.converged),
+        "n_iter": int(training.n_iter),
+        "solvers": list(training.solvers),
+        "history_solvers": solvers,
+        "rows": None,
+    }
+    if dual and training.dual_coef is not None:
+        matrix = training.dual_coef
+        tensors["dual_coef.data"] = np.asarray(matrix.data, dtype=np.float64)
+        tensors["dual_coef.indices"] = np.asarray(matrix.indices)
+        tensors["dual_coef.indptr"] = np.asarray(matrix.indptr, dtype=np.int64)
+        header["rows"] = int(matrix.shape[1])
+    return header
+
+
+class _Fields:
+    """The fields of a header and the arrays of a file, each checked when it is taken."""
+
+    def __init__(self, header: Any, tensors: dict[str, NDArray[Any]]) -> None:
+        if not isinstance(header, dict):
+            raise ModelFileError("its header is not a JSON object")
+        self.header: dict[str, Any] = header
+        self.tensors = tensors
+
+    def get(self, name: str, kind: type | tuple[type, ...], within: dict[str, Any] | None = None) -> Any:
+        value = (self.header if within is None else within).get(name)
+        # bool is an int to Python, but true is not a number here
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+            raise ModelFileError(f"its header has no proper {name!r}")
+        return value
+
+    def texts(self, values: Any, name: str, size: int | None = None) -> list[str]:
+        if (
+            not isinstance(values, list)
+            or not all(isinstance(value, str) for value in values)
+            or size not in (None, len(values))
+        ):
+            raise ModelFileError(f"its header has no proper {name!r}")
+        return values
+
+    def array(self, name: str, shape: tuple[int | None, ...], *dtypes: str) -> NDArray[Any]:
+        array = self.tensors.get(name)
+        if array is None:
+            raise ModelFileError(f"the array {name!r} is missing")
+        fits = len(array.shape) == len(shape) and all(
+            wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True)
+        )
+        if not fits or array.dtype.str not in dtypes:
+            raise ModelFileError(f"the array {name!r} has the shape {array.shape} and type {array.dtype}, not {shape}")
+        return array
+
+    def csr(self, name: str, shape: tuple[int, int]) -> Csr:
+        data = self.array(f"{name}.data", (None,), "<f8")
+        indices = self.array(f"{name}.indices", data.shape, "<i4", "<i8")
+        indptr = self.array(f"{name}.indptr", (shape[0] + 1,), "<i8")
+        proper = (
+            indptr[0] == 0
+            and indptr[-1] == len(data)
+            and np.all(indptr[1:] >= indptr[:-1])
+            and (len(indices) == 0 or (indices.min() >= 0 and indices.max() < shape[1]))
+        )
+        if not proper:
+            raise ModelFileError(f"the sparse array {name!r} points outside itself")
+        return Csr(data, indices, indptr, shape)
+
+    def model(self) -> Model:
+        shape = self.get("shape", list)
+        if len(shape) != 2 or not all(isinstance(size, int) and 1 <= size < 1 << 48 for size in shape):
+            raise ModelFileError("its header has no proper 'shape'")
+        problems, features = shape
+        classes = self.classes()
+        if len(classes) < 2 or problems not in (len(classes), 1 if len(classes) == 2 else len(classes)):
+            raise ModelFileError(f"it has {len(classes)} classes, but weights for {problems} problems")
+        names = self.header.get("feature_names")
+        return Model(
+            estimator=self.get("estimator", str),
+            parameters=self.parameters(),
+            classes=classes,
+            coef=self.coef(problems, features),
+            intercept=self.finite("intercept", (problems,)),
+            training=self.training(problems, len(classes)),
+            feature_names=None if names is None else self.texts(names, "feature_names", features),
+            source=self.source(features),
+        )
+
+    def coef(self, problems: int, features: int) -> Floats:
+        if "coef" in self.tensors:
+            return self.finite("coef", (problems, features))
+        sparse = self.csr("coef", (problems, features))
+        if features * problems * 8 > LARGEST_FILE:
+            raise ModelFileError(f"its weights would take {features * problems * 8} bytes")
+        try:
+            coef = np.zeros((problems, features))
+        except MemoryError as error:
+            raise ModelFileError(f"its weights take {features * problems * 8} bytes, more than there are") from error
+        coef[np.repeat(np.arange(problems), np.diff(sparse.indptr)), sparse.indices] = sparse.data
+        if not np.all(np.isfinite(sparse.data)):
+            raise ModelFileError("the array 'coef' is not finite")
+        return coef
+
+    def finite(self, name: str, shape: tuple[int | None, ...]) -> Floats:
+        array = self.array(name, shape, "<f8")
+        if not np.all(np.isfinite(array)):
+            raise ModelFileError(f"the array {name!r} is not finite")
+        return array
+
+    def classes(self) -> NDArray[Any]:
+        classes = self.get("classes", dict)
+        dtype = self.get("dtype", str, classes)
+        if dtype in ("str", "object"):
+            values = self.texts(classes.get("values"), "classes")
+            found = np.array(values, dtype=object if dtype == "object" else None)
+        else:
+            try:
+                kind = np.dtype(dtype)
+            except TypeError as error:
+                raise ModelFileError("its header has no proper 'classes'") from error
+            if kind.kind not in "iufb":
+                raise ModelFileError("its header has no proper 'classes'")
+            found = self.array("classes", (None,), "<i8", "<f8", "|b1").astype(kind)
+        if len(set(found.tolist())) != len(found):
+            raise ModelFileError("its classes are not distinct")
+        return found
+
+    def parameters(self) -> dict[str, Any]:
+        parameters: dict[str, Any] = self.get("parameters", dict)
+        for name, value in parameters.items():
+            if name == "class_weight" and isinstance(value, list):
+                pairs = [pair for pair in value if isinstance(pair, list) and len(pair) == 2]
+                if len(pairs) != len(value) or not all(_is_scalar(part) for pair in pairs for part in pair):
+                    raise ModelFileError("its header has no proper 'class_weight'")
+                parameters[name] = {key: weight for key, weight in pairs}  # noqa: C416
+            elif not _is_scalar(value):
+                raise ModelFileError(f"its header has no proper parameter {name[:60]!r}")
+        return parameters
+
+    def source(self, features: int) -> dict[str, Any]:
+        """How the training data were read."""
+        source: dict[str, Any] = self.get("source", dict)
+        checks: dict[str, Callable[[Any], bool]] = {
+            "zero_based": lambda value: isinstance(value, bool),
+            "label": lambda value: value is None or isinstance(value, (str, int)),
+            "columns": lambda value: _are_columns(value, features),
+        }
+        for name, value in source.items():
+            if name not in checks or not checks[name](value):
+                raise ModelFileError(f"its header has no proper 'source' ({name[:60]})")
+        return source
+
+    def training(self, problems: int, n_classes: int) -> Training | None:
+        training = self.header.get("training")
+        if training is None:
+            return None
+        if not isinstance(training, dict):
+            raise ModelFileError("its header has no proper 'training'")
+        rows = training.get("rows")
+        dual_coef = None
+        if rows is not None:
+            if self.get("rows", int, training) < 1:
+                raise ModelFileError("its header has no proper 'rows'")
+            dual_coef = self.csr("dual_coef", (problems, rows))
+        return Training(
+            primal=self.array("primal", (problems,), "<f8"),
+            dual=self.array("dual", (problems,), "<f8"),
+            converged=self.get("converged", bool, training),
+            n_iter=self.get("n_iter", int, training),
+            solvers=self.texts(training.get("solvers"), "solvers", problems),
+            n_support=self.array("n_support", (n_classes,), "<i8").astype(np.intp),
+            history=self.history(problems, self.texts(training.get("history_solvers"), "history_solvers")),
+            dual_coef=dual_coef,
+        )
+
+    def history(self, problems: int, solvers: list[str]) -> list[list[Report]]:
+        table = self.array("history", (None, _HISTORY_COLUMNS), "<f8")
+        ranges = ((0, problems), (1, len(solvers)), (2, 2**53), (7, 2**53))
+        for column, end in ranges:
+            values = table[:, column]
+            if not np.all((values >= 0) & (values < end) & (values == np.floor(values))):
+                raise ModelFileError("the array 'history' is not a history")
+        history: list[list[Report]] = [[] for _ in range(problems)]
+        for problem, solver, epoch, seconds, primal, dual, gap, active in table.tolist():
+            history[int(problem)].append(
+                Report(solvers[int(solver)], int(epoch), seconds, primal, dual, gap, int(active))
+            )
+        return history
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _are_columns(value: Any, features: int) -> bool:
+    """Pairs of a name and either null (a number) or the categories that became features, in all ``features``."""
+    if not isinstance(value, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in value):
+        return False
+    count = 0
+    for name, categories in value:
+        if not isinstance(name, str):
+            return False
+        if categories is None:
+            count += 1
+        elif isinstance(categories, list) and all(isinstance(category, str) for category in categories):
+            count += len(categories)
+        else:
+            return False
+    return count == features
