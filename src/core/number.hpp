@@ -22,13 +22,10 @@ inline bool is_digit(char c) {
     return static_cast<unsigned char>(c - '0') < 10;
 }
 
-// The digits at the start of up to eight characters.
-struct DigitRun {
-    std::uint32_t value;
-    int length;
-};
+inline constexpr std::array<std::uint64_t, 8> short_powers{1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
 
-inline DigitRun digit_run(const char* p, const char* end) {
+// Eight characters as one word, the first one lowest; beyond the end there is nothing.
+inline std::uint64_t eight_characters(const char* p, const char* end) {
     std::uint64_t word = 0;
     if (end - p >= 8) [[likely]] {
         std::memcpy(&word, p, 8);
@@ -38,28 +35,31 @@ inline DigitRun digit_run(const char* p, const char* end) {
     if constexpr (std::endian::native == std::endian::big) {
         word = __builtin_bswap64(word);
     }
-    word ^= 0x3030303030303030;  // digits become 0 to 9
-    const std::uint64_t others = (((word & 0x7F7F7F7F7F7F7F7F) + 0x7676767676767676) | word) & 0x8080808080808080;
-    const int length = others == 0 ? 8 : std::countr_zero(others) / 8;
-    const int half = 32 - 4 * length;
-    word = word << half << half;  // leading zeros in place of what is missing; in two steps, as it may be all 64 bits
-    word = word * 10 + (word >> 8);
-    const std::uint64_t pairs = 0x000000FF000000FF;
-    word = ((word & pairs) * 0x000F424000000064 + ((word >> 16) & pairs) * 0x0000271000000001) >> 32;
-    return {static_cast<std::uint32_t>(word), length};
+    return word;
 }
 
-inline constexpr std::array<std::uint64_t, 9> run_powers{1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+// The value of eight digits, each from 0 to 9 in its byte: pairs first, then pairs of pairs.
+inline std::uint64_t value_of_eight(std::uint64_t digits) {
+    digits = digits * 10 + (digits >> 8);
+    const std::uint64_t pairs = 0x000000FF000000FF;
+    return ((digits & pairs) * 0x000F424000000064 + ((digits >> 16) & pairs) * 0x0000271000000001) >> 32 & 0xFFFFFFFF;
+}
 
 // Appends digits to `value` and returns where they end. With more than 19 of them the value is meaningless.
 inline const char* read_digits(const char* p, const char* end, std::uint64_t& value) {
     while (true) {
-        const DigitRun run = digit_run(p, end);
-        value = value * run_powers[static_cast<std::size_t>(run.length)] + run.value;
-        p += run.length;
-        if (run.length < 8) {
-            return p;
+        const std::uint64_t digits = eight_characters(p, end) ^ 0x3030303030303030;
+        const std::uint64_t others =
+            (((digits & 0x7F7F7F7F7F7F7F7F) + 0x7676767676767676) | digits) & 0x8080808080808080;
+        if (others == 0) {
+            value = value * 100000000 + value_of_eight(digits);
+            p += 8;  // a constant, so that the processor can go on before it knows this run
+            continue;
         }
+        const int length = std::countr_zero(others) / 8;
+        const int half = 32 - 4 * length;  // leading zeros replace what is missing, which may be all 64 bits
+        value = value * short_powers[static_cast<std::size_t>(length)] + value_of_eight(digits << half << half);
+        return p + length;
     }
 }
 
@@ -127,7 +127,11 @@ inline const char* read_number(const char* p, const char* end, double& value, Nu
     }
     const char* const first = p;
     std::uint64_t w = 0;
-    p = read_digits(p, end, w);
+    if (end - p >= 2 && is_digit(p[0]) && !is_digit(p[1])) {  // most numbers in these files begin like this
+        w = static_cast<std::uint64_t>(*p++ - '0');
+    } else {
+        p = read_digits(p, end, w);
+    }
     std::int64_t digits = p - first, exponent = 0;
     if (p != end && *p == '.') {
         const char* const fraction = ++p;

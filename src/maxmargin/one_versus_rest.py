@@ -136,9 +136,9 @@ class Silent:
         """Nothing."""
 
 
-def seeds_of(generator: np.random.RandomState, n_classes: int) -> list[int]:
-    """One seed per binary problem."""
-    return [int(seed) for seed in generator.randint(np.iinfo(np.int32).max, size=len(positive_classes(n_classes)))]
+def seeds_of(seed: int, n_classes: int) -> list[int]:
+    """One seed per binary problem, all different and far apart."""
+    return [(seed + k * 0x9E3779B97F4A7C15) % 2**63 for k in range(len(positive_classes(n_classes)))]
 
 
 def class_weights(

@@ -10,6 +10,7 @@ import click
 
 from maxmargin.cli.options import (
     data_argument,
+    jobs,
     label_text,
     read_options,
     reading,
@@ -31,6 +32,7 @@ MOST_CLASSES_SHOWN = 60
 @click.argument("out", type=click.Path(allow_dash=True), required=False)
 @click.option("--scores", is_flag=True, help="Write scores instead of labels: one, or one per class, on each line.")
 @reading
+@jobs
 @talking
 def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) -> int:
     """Predict the rows of DATA with MODEL (a file of maxmargin or LIBLINEAR) and write them to OUT.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -119,7 +118,7 @@ def _target(data: str, model: str | None) -> str:
     if model is None:
         if data == "-":
             raise ValueError("name the MODEL to write when DATA is standard input")
-        model = f"{Path(data).name.split('.')[0] or 'model'}.mm"
+        model = f"{os.path.basename(data).split('.')[0] or 'model'}.mm"
     if os.path.exists(data) and os.path.exists(model) and os.path.samefile(data, model):
         raise ValueError(f"{model}: the model would overwrite the data; give it another name")
     folder = os.path.dirname(os.path.realpath(model))
@@ -176,7 +175,7 @@ def _train(data: Data, given: dict[str, Any], output: Output) -> Model:
             labels,
             len(classes),
             row_weights(given["C"], parameters["class_weight"], classes, labels),
-            seeds=seeds_of(np.random.RandomState(given["seed"]), len(classes)),
+            seeds=seeds_of(given["seed"], len(classes)),
             listeners=TrainingBar(bar, len(positive_classes(len(classes))), given["tol"]).listeners,
             bias=0.0 if given["no_intercept"] else given["intercept_scaling"],
             loss=given["loss"],

@@ -224,7 +224,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             labels,
             len(classes),
             row_weights(self.C, self.class_weight, classes, labels, weight),
-            seeds=seeds_of(check_random_state(0 if self.random_state is None else self.random_state), len(classes)),
+            seeds=seeds_of(_seed(self.random_state), len(classes)),
             listeners=self._start_callbacks(X, y, sample_weight, classes, positives),
             bias=self.intercept_scaling if self.fit_intercept else 0.0,
             loss=self.loss,
@@ -415,6 +415,13 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
 def _printer(label: str) -> Callable[[Report], None]:
     return lambda report: print(f"{label}{report}")
+
+
+def _seed(random_state: Any) -> int:
+    """A number as it is, None as 0, and the next number of a generator."""
+    if random_state is None or isinstance(random_state, Integral):
+        return int(random_state or 0)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def _light(matrix: Any) -> Csr:

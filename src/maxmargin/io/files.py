@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO, Any, cast
 
 PathLike = str | os.PathLike[str]
@@ -22,8 +21,10 @@ def compression_of(start: bytes) -> str | None:
 
 def plain_suffix(path: PathLike) -> str:
     """The last suffix, in lower case, that is not that of a compression."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    return next((suffix for suffix in reversed(suffixes) if suffix not in MAGIC), "")
+    stem, suffix = os.path.splitext(os.path.basename(path))
+    while suffix.lower() in MAGIC:
+        stem, suffix = os.path.splitext(stem)
+    return suffix.lower()
 
 
 def open_compressed(file: Any, suffix: str, mode: str) -> IO[bytes]:
@@ -53,7 +54,7 @@ def decompressed(file: Any, name: str) -> Any:
     start = file.read(8)
     file.seek(0)
     suffix = compression_of(start)
-    claimed = Path(name).suffix.lower()
+    claimed = os.path.splitext(name)[1].lower()
     if claimed in MAGIC and suffix != claimed:
         raise ValueError(f"{name}: the name says {claimed}, but the file is not compressed that way")
     return file if suffix is None else open_compressed(file, suffix, "rb")
@@ -96,19 +97,20 @@ def atomic_write(path: PathLike) -> Iterator[IO[bytes]]:
     ...     os.listdir(folder)
     ['a.txt']
     """
-    target = Path(os.path.realpath(path))
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
     mode: int | None = None
     with suppress(FileNotFoundError):
-        mode = target.stat().st_mode
+        mode = os.stat(target).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(f"{path} is a folder, not a file")
         if not stat.S_ISREG(mode):
             with open(target, "wb") as file:
                 yield file
             return
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist")
-    descriptor, temporary = _create_beside(target)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"the folder {folder} does not exist")
+    descriptor, temporary = _create_beside(folder, name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -121,13 +123,13 @@ def atomic_write(path: PathLike) -> Iterator[IO[bytes]]:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_folder(target.parent)
+    _sync_folder(folder)
 
 
 @contextmanager
 def open_to_write(path: PathLike) -> Iterator[IO[bytes]]:
     """The same, compressed as the suffix says."""
-    suffix = Path(path).suffix.lower()
+    suffix = os.path.splitext(path)[1].lower()
     with atomic_write(path) as file:
         if suffix not in MAGIC:
             yield file
@@ -136,15 +138,15 @@ def open_to_write(path: PathLike) -> Iterator[IO[bytes]]:
             yield packed
 
 
-def _create_beside(target: Path) -> tuple[int, Path]:
+def _create_beside(folder: str, name: str) -> tuple[int, str]:
     for attempt in range(1000):
-        temporary = target.with_name(f".{target.name[:200]}.{os.getpid()}.{attempt}.part")
+        temporary = os.path.join(folder, f".{name[:200]}.{os.getpid()}.{attempt}.part")
         with suppress(FileExistsError):
             return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), temporary
-    raise FileExistsError(f"{target.parent} is full of unfinished files named .{target.name}.*.part; remove them")
+    raise FileExistsError(f"{folder} is full of unfinished files named .{name}.*.part; remove them")
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync_folder(folder: str) -> None:
     with suppress(OSError):  # not every system lets a folder be opened
         descriptor = os.open(folder, os.O_RDONLY)
         try:

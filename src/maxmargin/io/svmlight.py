@@ -20,7 +20,6 @@ from maxmargin.csr import Csr
 from maxmargin.io.files import (
     PathLike,
     clear_read_errors,
-    compression_of,
     decompressed,
     is_stream,
     line_blocks,
@@ -173,7 +172,8 @@ def read_svmlight(
     allow_zero = zero_based is not False
     name = _name(path_or_file)
     results = [
-        _parse(text, name, first_line, options, limit, allow_zero) for text, first_line in _texts(path_or_file, name)
+        _parse(text, name, first_line, options, limit, allow_zero)
+        for text, first_line in _texts(path_or_file, name, None)
     ]
     found_zero = any(result["smallest"] == 0 for result in results)
     based = found_zero if zero_based == "auto" else bool(zero_based)
@@ -215,16 +215,22 @@ def read_svmlight(
 
 
 def iter_svmlight(
-    path_or_file: PathLike | Any, *, n_features: int, zero_based: bool, dtype: DTypeLike, block: int = BLOCK
+    path_or_file: PathLike | Any,
+    *,
+    n_features: int,
+    zero_based: bool,
+    dtype: DTypeLike,
+    n_jobs: int | None = None,
+    block: int = BLOCK,
 ) -> Iterator[tuple[Parsed, int]]:
     """Blocks of rows of a file that may be larger than memory, each with the bytes of text it took.
 
     Values of features beyond ``n_features`` are left out and counted in ``dropped``.
     """
-    options = _check(dtype, n_features, zero_based, False, False, 1, 1)
+    options = _check(dtype, n_features, zero_based, False, False, 1, n_jobs)
     name = _name(path_or_file)
     limit = n_features - (zero_based is True)
-    for text, first_line in _blocks_of(path_or_file, name, block):
+    for text, first_line in _texts(path_or_file, name, block):
         result = _parse(text, name, first_line, options, limit, zero_based, drop_larger=True)
         if not zero_based:
             result["indices"] -= 1
@@ -318,28 +324,35 @@ def _name(source: Any) -> str:
     return name if isinstance(name, str) else "<stream>"
 
 
-def _texts(source: Any, name: str) -> Iterator[tuple[Any, int]]:
-    """The whole of a plain file at once, of all else block by block, with the number of the first line."""
-    if is_stream(source):
-        yield from _stream_blocks(source, BLOCK)
-        return
-    with open(source, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if file.seekable() and size > 0 and compression_of(file.read(8)) is None:
-            file.seek(0)
-            decompressed(file, name)  # complains when the name says that it should be
-            # the map lives as long as the array that looks at it
-            yield np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8), 1
-            return
-    yield from _blocks_of(source, name, BLOCK)
+def _texts(source: Any, name: str, block: int | None) -> Iterator[tuple[Any, int]]:
+    """The text in blocks of whole lines, with the number of the first line of each.
 
-
-def _blocks_of(source: Any, name: str, block: int) -> Iterator[tuple[Any, int]]:
+    A plain file is mapped into memory and, without ``block``, comes in one piece.
+    """
     if is_stream(source):
-        yield from _stream_blocks(source, block)
+        yield from _stream_blocks(source, block or BLOCK)
         return
     with open(source, "rb") as file, clear_read_errors(name):
-        yield from _stream_blocks(decompressed(file, name) if file.seekable() else file, block)
+        opened = decompressed(file, name) if file.seekable() else file
+        if opened is file and os.fstat(file.fileno()).st_size > 0 and file.seekable():
+            yield from _mapped_blocks(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), block)
+        else:
+            yield from _stream_blocks(opened, block or BLOCK)
+
+
+def _mapped_blocks(mapped: mmap.mmap, block: int | None) -> Iterator[tuple[Any, int]]:
+    text = np.frombuffer(mapped, dtype=np.uint8)  # keeps the map alive
+    begin, line = 0, 1
+    while begin < len(text):
+        end = len(text)
+        if block is not None and begin + block < end:
+            end = mapped.rfind(b"\n", begin, begin + block) + 1
+            if end == 0:  # a line longer than a block
+                end = mapped.find(b"\n", begin) + 1 or len(text)
+        yield text[begin:end], line
+        if end < len(text):
+            line += int(np.count_nonzero(text[begin:end] == ord("\n")))
+        begin = end
 
 
 def _stream_blocks(file: Any, block: int) -> Iterator[tuple[Any, int]]:
