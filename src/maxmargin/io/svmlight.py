@@ -183,7 +183,7 @@ def read_svmlight(
             f"{name}: the file is zero-based (index 0 appears) and its largest index is {largest}, so it has at least "
             f"{largest + 1} features, not {n_features}"
         )
-    columns = largest + 1 if n_features is None else n_features
+    columns = max(largest + 1, 0) if n_features is None else n_features
     for result in results:
         if not based:
             result["indices"] -= 1
