@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*)
 
-.PHONY: demo test sanitize bench clean
+.PHONY: demo test sanitize fuzz bench clean
 
 demo: $(VENV)/package
 	$(BIN)/python examples/demo.py
@@ -12,7 +12,7 @@ demo: $(VENV)/package
 test: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run -Werror src/core/*
+	$(BIN)/clang-format --dry-run -Werror src/core/* fuzz/*.cpp
 	$(BIN)/mypy
 	$(BIN)/pytest
 
@@ -24,6 +24,22 @@ sanitize: $(VENV)-sanitize/ready
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	$(VENV)-sanitize/bin/pytest tests --ignore tests/test_memory.py
+
+# Coverage-guided fuzzing of everything that reads files of strangers. Needs clang with libFuzzer.
+FUZZ_SECONDS ?= 600
+fuzz: build/fuzz/reader $(VENV)/fuzz
+	mkdir -p build/fuzz/found-reader build/fuzz/found-model
+	build/fuzz/reader -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 build/fuzz/found-reader fuzz/corpus/reader
+	$(BIN)/python fuzz/model_loader.py -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 build/fuzz/found-model fuzz/corpus/model
+
+build/fuzz/reader: fuzz/reader.cpp $(wildcard src/core/*)
+	mkdir -p build/fuzz
+	clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -DMAXMARGIN_SANITIZE \
+	  fuzz/reader.cpp src/core/simd.cpp -pthread -o $@
+
+$(VENV)/fuzz: $(VENV)/dev
+	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
+	touch $@
 
 clean:
 	rm -rf $(VENV) $(VENV)-sanitize build .mypy_cache .pytest_cache .ruff_cache

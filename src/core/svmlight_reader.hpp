@@ -52,6 +52,7 @@ struct ReaderOptions {
     bool allow_zero = true;    // whether 0 is an index
     std::size_t max_complaints = 1;
     int threads = 1;
+    std::size_t smallest_slice = 1 << 16;  // characters; less is not worth a thread
 };
 
 template <class Value, class Index>
@@ -105,7 +106,7 @@ class SvmlightReader {
     void cut() {
         const char *begin = text_.data(), *const end = begin + text_.size();
         const auto wanted = static_cast<std::size_t>(std::max(options_.threads, 1));
-        const std::size_t count = std::clamp<std::size_t>(text_.size() >> 16, 1, wanted);
+        const std::size_t count = std::clamp<std::size_t>(text_.size() / options_.smallest_slice, 1, wanted);
         for (std::size_t i = 0; i < count; ++i) {
             const char* stop = i + 1 == count ? end : std::max(begin, text_.data() + text_.size() / count * (i + 1));
             if (stop != end) {

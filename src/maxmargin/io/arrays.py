@@ -10,6 +10,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -26,10 +27,7 @@ BLOCK_VALUES = 1 << 22
 def read_npz(path: PathLike, options: ReadOptions) -> Data:
     """A CSR matrix (``data``, ``indices``, ``indptr``, ``shape``) or a dense ``X``, and ``y`` where it is there."""
     name = os.fspath(path)
-    arrays = _load(name)
-    if isinstance(arrays, np.ndarray):
-        raise ValueError(f"{name}: this is a .npy file; name it so")
-    with arrays:
+    with _open_npz(name) as arrays:
         names = set(arrays.files)
 
         def get(key: str) -> NDArray[Any]:
@@ -69,9 +67,7 @@ def read_npz(path: PathLike, options: ReadOptions) -> Data:
 def read_npy(path: PathLike, options: ReadOptions) -> Data:
     """A dense matrix; used in place when the labels are elsewhere, copied without their column otherwise."""
     name = os.fspath(path)
-    table = _load(name)
-    if not isinstance(table, np.ndarray):
-        raise ValueError(f"{name}: this is a .npz file; name it so")
+    table = _load_npy(name)
     if table.ndim != 2:
         raise ValueError(f"{name}: expected a matrix, but the array has {table.ndim} dimensions")
     if options.label is None:
@@ -93,8 +89,8 @@ def read_labels(path: PathLike) -> NDArray[Any]:
     """Labels from a ``.npy`` file, or from text with one label per line; numbers if all of them are."""
     name = os.fspath(path)
     if name.lower().endswith(".npy"):
-        labels = _load(name)
-        if not isinstance(labels, np.ndarray) or labels.ndim != 1:
+        labels = _load_npy(name)
+        if labels.ndim != 1:
             raise ValueError(f"{name}: expected one label per row, a one-dimensional array")
         return np.array(labels)
     with open(name, encoding="utf-8") as file:
@@ -118,10 +114,25 @@ def blocks_of_rows(data: Data) -> Iterator[Data]:
         yield replace(data, X=part, y=None if data.y is None else data.y[begin:end], done=end / size)
 
 
-def _load(name: str) -> Any:
+@contextmanager
+def _open_npz(name: str) -> Iterator[Any]:
+    with open(name, "rb") as file:  # numpy would leave it open when the archive is broken
+        try:
+            arrays = np.load(file, allow_pickle=False)
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{name}: not a readable file of numpy ({error})") from error
+        if isinstance(arrays, np.ndarray):
+            raise ValueError(f"{name}: this is a .npy file; name it so")
+        yield arrays
+
+
+def _load_npy(name: str) -> NDArray[Any]:
+    with open(name, "rb") as file:
+        if file.read(2) == b"PK":
+            raise ValueError(f"{name}: this is a .npz file; name it so")
     try:
-        return np.load(name, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        return np.asarray(np.load(name, mmap_mode="r", allow_pickle=False))
+    except (ValueError, EOFError) as error:
         raise ValueError(f"{name}: not a readable file of numpy ({error})") from error
 
 

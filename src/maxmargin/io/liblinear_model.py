@@ -9,9 +9,10 @@
     0.25
     ...
 
-With two classes there is one weight per feature, positive for the label named first, except in Crammer-Singer models.
-With ``bias >= 0`` one more line holds the weight of a constant feature of that value. Predictions are those of
-LIBLINEAR even where scores tie, which is why the classes keep the file's order.
+With two classes there is one weight per feature, positive for the label named first. Crammer-Singer models have two,
+but LIBLINEAR decides by the sign of the first alone, and so do we. With ``bias >= 0`` one more line holds the weight
+of a constant feature of that value. Predictions are those of LIBLINEAR even where scores tie, which is why the classes
+keep the file's order.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ def write_liblinear(model: Model, path: PathLike) -> None:
             f"LIBLINEAR's models hold whole numbers as labels, not {model.classes.tolist()[:5]}; number the classes"
         )
     labels = model.classes.astype(np.int64)
-    weights = model.coef
-    if weights.shape[0] == 1:
-        labels = labels[::-1]  # a positive score means the label named first
     with_bias = bool(np.any(model.intercept != 0)) or bool(model.parameters.get("fit_intercept"))
-    if with_bias:
-        weights = np.column_stack([weights, model.intercept])
+    weights = np.column_stack([model.coef, model.intercept]) if with_bias else model.coef
+    if len(labels) == 2:
+        labels = labels[::-1]  # a positive score means the label named first
+        single = weights if len(weights) == 1 else weights[1:] - weights[:1]
+        weights = np.vstack([single, -single]) if key[1] == "crammer_singer" else single
     header = (
         f"solver_type {_WRITTEN[key]}\nnr_class {len(labels)}\nlabel {' '.join(map(str, labels.tolist()))}\n"
         f"nr_feature {model.coef.shape[1]}\nbias {1 if with_bias else -1}\nw\n"
@@ -74,18 +75,22 @@ def write_liblinear(model: Model, path: PathLike) -> None:
 
 def read_liblinear(path: PathLike) -> Model:
     """Read a LIBLINEAR model of an SVM for classification."""
-    name = os.fspath(path)
     with open(path, "rb") as file:
-        contents = file.read()
+        return parse_liblinear(file.read(), os.fspath(path))
+
+
+def parse_liblinear(contents: bytes, name: str) -> Model:
+    """The model in the contents of a file; `ValueError` with its name if there is none."""
     head, mark, body = contents.partition(b"\nw\n")
     if not mark:
         head, mark, body = contents.replace(b"\r\n", b"\n").partition(b"\nw\n")
     if not mark:
         raise ValueError(f"{name}: not a LIBLINEAR model, or cut off: there is no line 'w' before the weights")
     header = _read_header(head, name)
-    classes, features, bias, several = _check_header(header, name)
+    classes, features, bias = _check_header(header, name)
     loss, multi_class = SOLVER_TYPES[header["solver_type"][0]]
-    columns = len(classes) if several else 1
+    two = len(classes) == 2
+    columns = 1 if two and multi_class == "ovr" else len(classes)
     lines = features + (bias >= 0)
     weights, bad = _core.read_numbers(np.frombuffer(body, dtype=np.uint8))
     if bad >= 0:
@@ -97,8 +102,8 @@ def read_liblinear(path: PathLike) -> Model:
             f"{name}: {lines} lines of {columns} weights were announced, which makes {lines * columns}, but "
             f"{len(weights)} are there; the file is cut off or damaged"
         )
-    table = weights.reshape(lines, columns)
-    intercept = table[-1] * bias if bias >= 0 else np.zeros(columns)
+    table = weights.reshape(lines, columns)[:, : 1 if two else columns]
+    intercept = table[-1] * bias if bias >= 0 else np.zeros(table.shape[1])
     parameters = {
         "loss": loss,
         "multi_class": multi_class,
@@ -108,7 +113,7 @@ def read_liblinear(path: PathLike) -> Model:
     return Model(
         estimator="LinearSVC",
         parameters=parameters,
-        classes=classes if several else classes[::-1].copy(),
+        classes=classes[::-1].copy() if two else classes,
         coef=np.ascontiguousarray(table[:features].T),
         intercept=intercept.astype(np.float64),
         source={"zero_based": False},
@@ -127,8 +132,8 @@ def _read_header(head: bytes, name: str) -> dict[str, list[str]]:
     return header
 
 
-def _check_header(header: dict[str, list[str]], name: str) -> tuple[Any, int, float, bool]:
-    """Classes, features, bias, and whether there is one column of weights per class."""
+def _check_header(header: dict[str, list[str]], name: str) -> tuple[Any, int, float]:
+    """Classes, features and bias."""
 
     def one(key: str, kind: type) -> Any:
         try:
@@ -154,4 +159,4 @@ def _check_header(header: dict[str, list[str]], name: str) -> tuple[Any, int, fl
         )
     if max(map(abs, labels)) > LARGEST_LABEL or not np.isfinite(bias):
         raise ValueError(f"{name}: a label or the bias of the LIBLINEAR model is too large")
-    return np.array(labels), features, bias, n_classes > 2 or solver == "MCSVM_CS"
+    return np.array(labels), features, bias

@@ -25,8 +25,9 @@ from maxmargin.solution import Report
 
 #: Version of the layout. Files of every earlier version stay readable.
 FORMAT = 1
-#: The entry of the safetensors metadata that holds the header.
-HEADER, CHECKSUM = "maxmargin", "sha256"
+#: The entry of the safetensors metadata that holds the checksum, a space, and the header. It is a single entry because
+#: safetensors writes several in random order, and the same model shall give the same bytes.
+ENTRY = "maxmargin"
 LARGEST_FILE = 1 << 40
 _DTYPES = {"F64": "<f8", "I64": "<i8", "I32": "<i4", "BOOL": "|b1"}
 _HISTORY_COLUMNS = 8  # problem, solver, epoch, seconds, primal, dual, gap, active
@@ -90,7 +91,7 @@ def to_bytes(model: Model, *, dual: bool = True) -> bytes:
     }
     text = json.dumps(header, allow_nan=False, separators=(",", ":"))
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    return save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
+    return save(arrays, {ENTRY: f"{_checksum(text, arrays)} {text}"})
 
 
 def from_bytes(contents: bytes) -> Model:
@@ -117,18 +118,18 @@ def _unpack(contents: bytes) -> tuple[str, dict[str, NDArray[Any]]]:
     try:
         entries = deserialize(contents)  # type: ignore[no-untyped-call]
         length = int.from_bytes(contents[:8], "little")
-        metadata = json.loads(contents[8 : 8 + length])["__metadata__"]
-        text, checksum = metadata[HEADER], metadata[CHECKSUM]
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        entry = json.loads(contents[8 : 8 + length])["__metadata__"][ENTRY]
+        checksum, _, text = entry.partition(" ")
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(
             f"this is not a model file, or it is cut off or damaged ({type(error).__name__}: {str(error)[:200]})"
         ) from error
     tensors = {}
-    for name, entry in entries:
-        if entry["dtype"] not in _DTYPES:
-            raise ModelFileError(f"array {name[:60]!r} has the type {str(entry['dtype'])[:20]}, which no model has")
-        tensors[name] = np.frombuffer(bytearray(entry["data"]), dtype=_DTYPES[entry["dtype"]]).reshape(entry["shape"])
-    if not isinstance(text, str) or _checksum(text, tensors) != checksum:
+    for name, array in entries:
+        if array["dtype"] not in _DTYPES:
+            raise ModelFileError(f"array {name[:60]!r} has the type {str(array['dtype'])[:20]}, which no model has")
+        tensors[name] = np.frombuffer(bytearray(array["data"]), dtype=_DTYPES[array["dtype"]]).reshape(array["shape"])
+    if _checksum(text, tensors) != checksum:
         raise ModelFileError("its checksum is wrong: the file was damaged or changed after it was written")
     return text, tensors
 

@@ -1,0 +1,515 @@
+"""The command: what it prints, writes and returns; in this process where possible, in its own where it matters."""
+
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_iris
+
+from maxmargin import BinaryProblem, LinearSVC, __version__, load_model, load_svmlight, save_model, save_svmlight
+from maxmargin.cli.app import run
+from maxmargin.cli.liblinear_options import parse_liblinear
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to work in, with a training and a test file."""
+    monkeypatch.chdir(tmp_path)
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X / np.abs(X).max(axis=0)
+    y = np.where(y == 1, 1, -1)
+    save_svmlight(X[:400], y[:400], "train.svm")
+    save_svmlight(X[400:], y[400:], "test.svm")
+    return tmp_path
+
+
+@pytest.fixture
+def command(capsys):
+    """Runs the command and returns its exit code, what it printed, and what it said on standard error."""
+
+    def call(*words):
+        code = run(list(words))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def in_its_own_process(*words, **options):
+    return subprocess.run([sys.executable, "-m", "maxmargin", *words], capture_output=True, check=False, **options)
+
+
+def test_train_gives_the_estimators_model_bit_by_bit(folder, command):
+    options = ["--loss", "hinge", "-C", "3", "--tol", "1e-5", "--seed", "7", "--class-weight", "1=2"]
+    code, out, err = command("train", "train.svm", "model.mm", *options)
+    assert (code, err) == (0, "")
+    X, y = load_svmlight("train.svm")
+    expected = LinearSVC("hinge", C=3.0, tol=1e-5, random_state=7, class_weight={1: 2.0}, n_jobs=-1)
+    expected.fit(X, y.astype(int))
+    model = load_model("model.mm")
+    assert model.get_params() == expected.get_params()
+    np.testing.assert_array_equal(model.coef_.view(np.int64), expected.coef_.view(np.int64))
+    np.testing.assert_array_equal(model.intercept_, expected.intercept_)
+    assert model.duality_gap_ == expected.duality_gap_
+    for word in ("rows", "400", "features", "30", "objective", "certified gap", "epochs", "support vectors"):
+        assert word in out
+    for word in ("reading", "training", "writing"):
+        assert word in out
+    assert not hasattr(model, "dual_coef_")
+
+
+def test_the_default_name_of_the_model(folder, command):
+    os.mkdir("elsewhere")
+    os.rename("train.svm", "elsewhere/train.svm")
+    assert command("train", "elsewhere/train.svm", "-q") == (0, "", "")
+    assert sorted(os.listdir()) == ["elsewhere", "test.svm", "train.mm"]
+
+
+def test_json_and_quiet(folder, command):
+    code, out, err = command("train", "train.svm", "model.mm", "--json", "--dual")
+    assert (code, err) == (0, "")
+    fields = json.loads(out)
+    assert fields["rows"] == 400
+    assert fields["features"] == 30
+    assert fields["classes"] == [-1, 1]
+    assert fields["converged"] is True
+    assert fields["gap"] <= fields["tol"] == 1e-3
+    assert set(fields["seconds"]) == {"reading", "training", "writing"}
+    model = load_model("model.mm")
+    assert fields["objective"] == model.primal_objective_
+    assert fields["support_vectors"] == len(model.support_)
+    code, out, err = command("predict", "test.svm", "model.mm", "--json")
+    fields = json.loads(out)
+    X, y = load_svmlight("test.svm")
+    assert fields["accuracy"] == model.score(X, y)
+    code, out, err = command("train", "missing.svm", "--json")
+    assert code == 2
+    assert json.loads(out) == {"error": "missing.svm: No such file or directory"}
+
+
+def test_tolerance_not_reached_is_code_1_and_the_model_is_written(folder, command):
+    words = ["train", "train.svm", "model.mm", "--tol", "1e-12", "--solver", "dcd", "--max-iter", "2"]
+    code, out, err = command(*words)
+    assert code == 1
+    assert "not 1e-12" in out
+    assert "The tolerance was not reached" in err
+    assert not load_model("model.mm").converged_
+    assert command(*words, "-q") == (1, "", "")
+    assert json.loads(command(*words, "--json")[1])["converged"] is False
+
+
+@pytest.mark.parametrize("scores", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_predictions_are_those_of_the_estimator(tmp_path, monkeypatch, command, classes, scores):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("maxmargin.io.svmlight.BLOCK", 500)  # many blocks
+    X, y = load_iris(return_X_y=True)
+    X, y = sp.csr_matrix(X[y < classes]), y[y < classes]
+    save_svmlight(X, y, "iris.svm")
+    command("train", "iris.svm", "iris.mm")
+    model = load_model("iris.mm")
+    code, out, err = command("predict", "iris.svm", "iris.mm", "out.txt", *(["--scores"] if scores else []))
+    assert (code, err) == (0, "")
+    found = np.loadtxt("out.txt")
+    expected = model.decision_function(X) if scores else model.predict(X)
+    np.testing.assert_array_equal(found, expected)
+    correct = (model.predict(X) == y).sum()
+    assert f"({correct} of {len(y)})" in out
+    from sklearn.metrics import classification_report
+
+    report = classification_report(y, model.predict(X), output_dict=True)
+    fields = json.loads(command("predict", "iris.svm", "iris.mm", "--json")[1])
+    for entry in fields["classes"]:
+        expected = report[str(entry["label"])]
+        assert entry["precision"] == pytest.approx(expected["precision"])
+        assert entry["recall"] == pytest.approx(expected["recall"])
+        assert entry["f1"] == pytest.approx(expected["f1-score"])
+
+
+def test_predictions_to_standard_output_keep_the_report_apart(folder, command):
+    command("train", "train.svm", "model.mm")
+    code, out, err = command("predict", "test.svm", "model.mm", "-")
+    assert set(out.split()) == {"-1", "1"}
+    assert len(out.splitlines()) == 169
+    assert "accuracy" in err
+    assert code == 0
+
+
+def test_features_the_model_does_not_know_are_left_out_and_counted(folder, command):
+    command("train", "train.svm", "model.mm")
+    _, expected, _ = command("predict", "test.svm", "model.mm", "-", "--scores")
+    with open("test.svm") as file:
+        lines = [line.rstrip("\n") + " 31:5 1000:1\n" for line in file]
+    with open("more.svm", "w") as file:
+        file.writelines(lines)
+    code, found, err = command("predict", "more.svm", "model.mm", "-", "--scores")
+    assert (code, found) == (0, expected)
+    assert "338 values belong to features that the model does not know" in err
+
+
+def test_zero_based_files_stay_zero_based_when_predicting(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    with open("train.svm", "w") as file:
+        file.write("1 0:1\n-1 1:1\n" * 5)
+    with open("test.svm", "w") as file:
+        file.write("-1 1:1\n" * 3)  # no index 0 here: alone it would pass for one-based
+    command("train", "train.svm", "model.mm")
+    _, out, _ = command("predict", "test.svm", "model.mm", "--json")
+    assert json.loads(out)["accuracy"] == 1.0
+    _, out, _ = command("predict", "test.svm", "model.mm", "--json", "--zero-based", "no")
+    assert json.loads(out)["accuracy"] == 0.0
+    code, _, err = command("predict", "test.svm", "model.mm", "--zero-based", "auto")
+    assert code == 2
+    assert "yes or no" in err
+
+
+def test_labels_the_model_does_not_know(folder, command):
+    command("train", "train.svm", "model.mm")
+    with open("odd.svm", "w") as file:
+        file.write("5 1:1\n1 1:1\n")
+    _, out, err = command("predict", "odd.svm", "model.mm")
+    assert "1 rows have labels that the model does not know" in err
+    with open("odd.svm", "w") as file:
+        file.write("0 1:1\n0 2:1\n")
+    code, out, err = command("predict", "odd.svm", "model.mm")
+    assert code == 0
+    assert "no label of the data is a class of the model" in err
+    assert "accuracy" not in out
+
+
+def test_compressed_data_and_standard_input(folder, command, monkeypatch):
+    with open("train.svm", "rb") as file:
+        text = file.read()
+    with gzip.open("packed.svm.gz", "wb") as file:
+        file.write(text)
+    for words in (["train", "packed.svm.gz", "a.mm"], ["train", "train.svm", "b.mm"]):
+        assert command(*words)[0] == 0
+    done = in_its_own_process("train", "-", "c.mm", input=text)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(load_model("a.mm").coef_, load_model("b.mm").coef_)
+    np.testing.assert_array_equal(load_model("c.mm").coef_, load_model("b.mm").coef_)
+    assert command("train", "-")[0] == 2
+
+
+def test_tables_from_training_to_prediction(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    with open("t.csv", "w") as file:
+        file.write("colour,size,kind\n" + "red,1.0,a b\nblue,-1.0,c\n" * 10)
+    code, _, err = command("train", "t.csv", "--label", "kind")
+    assert code == 2
+    assert "'colour' holds text ('red')" in err
+    code, out, _ = command("train", "t.csv", "--label", "kind", "--one-hot")
+    assert code == 0
+    assert "2 (a b, c)" in out
+    code, out, err = command("predict", "t.csv", "t.mm", "out.txt")
+    assert code == 0
+    assert "accuracy 100.0000 %" in out
+    with open("out.txt") as file:
+        assert file.read() == "a b\nc\n" * 10
+    with open("unlabelled.csv", "w") as file:
+        file.write("size,colour\n1.0,red\n")
+    assert command("predict", "unlabelled.csv", "t.mm", "-")[1] == "a b\n"
+    code, _, err = command("predict", "unlabelled.csv", "t.mm")
+    assert code == 2
+    assert "no labels to compare with" in err
+    model = load_model("t.mm")
+    assert model.feature_names_in_.tolist() == ["colour=blue", "colour=red", "size"]
+
+
+def test_models_of_python_work_on_the_command_line(folder, command):
+    X, y = load_svmlight("train.svm")
+    save_model(LinearSVC().fit(X, y), "python.mm")
+    _, out, _ = command("predict", "test.svm", "python.mm", "--json")
+    T, t = load_svmlight("test.svm", n_features=30)
+    assert json.loads(out)["accuracy"] == load_model("python.mm").score(T, t)
+    _, out, _ = command("info", "python.mm")
+    assert "kept" in out
+
+
+def test_convert_models_there_and_back(folder, command):
+    command("train", "train.svm", "model.mm", "--dual")
+    assert command("convert", "model.mm", "model.liblinear")[0] == 0
+    with open("model.liblinear") as file:
+        assert file.readline() == "solver_type L2R_L2LOSS_SVC_DUAL\n"
+    assert command("convert", "model.liblinear", "back.mm")[0] == 0
+    np.testing.assert_array_equal(load_model("back.mm").coef_, load_model("model.mm").coef_)
+    for model in ("model.liblinear", "back.mm"):
+        assert command("predict", "test.svm", model, "-")[1] == command("predict", "test.svm", "model.mm", "-")[1]
+    assert command("convert", "model.mm", "copy.mm")[0] == 0
+    with open("copy.mm", "rb") as copy, open("model.mm", "rb") as model:
+        assert copy.read() == model.read()
+
+
+def test_convert_data(folder, command):
+    assert command("convert", "train.svm", "train.npz")[0] == 0
+    assert command("convert", "train.npz", "again.svm.gz")[0] == 0
+    X, y = load_svmlight("train.svm")
+    Z, z = load_svmlight("again.svm.gz")
+    assert (X != Z).nnz == 0
+    assert y.tolist() == z.tolist()
+    command("train", "train.svm", "a.mm")
+    command("train", "train.npz", "b.mm")
+    np.testing.assert_array_equal(load_model("a.mm").coef_, load_model("b.mm").coef_)
+    for words in (["train.svm", "x.mm", "--to", "maxmargin"], ["a.mm", "x.npz", "--to", "npz"], ["a.mm", "a.mm"]):
+        code, _, err = command("convert", *words)
+        assert code == 2
+        assert "cannot become" in err or "the same file" in err
+
+
+def test_info(folder, command):
+    command("train", "train.svm", "model.mm", "-C", "2")
+    _, out, _ = command("info", "model.mm")
+    for word in ("classes", "-1, 1", "squared_hinge", "certified gap", "newton"):
+        assert word in out
+    fields = json.loads(command("info", "model.mm", "--json")[1])
+    assert fields["C"] == 2
+    assert fields["dual_objective"] == pytest.approx(fields["objective"], rel=1e-3)
+    fields = json.loads(command("info", "train.svm", "--json")[1])
+    assert fields["rows"] == 400
+    assert fields["labels"] == {"-1": 173, "1": 227}
+    assert fields["first_feature"] == 1
+
+
+def test_bench(folder, command):
+    code, out, _ = command("bench", "train.svm", "--tol", "1e-6", "--json")
+    assert code == 0
+    results = {result["solver"]: result for result in json.loads(out)["results"]}
+    assert set(results) == {"auto", "dcd", "avsf", "online", "newton", "scikit-learn"}
+    for name, result in results.items():
+        assert 0 <= result["error"] <= (1e-3 if name == "scikit-learn" else 1e-6)
+    code, out, _ = command("bench", "train.svm", "--solver", "newton", "--no-scikit-learn")
+    assert out.splitlines()[1].startswith("newton")
+    assert len(out.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {"loss": "squared_hinge", "C": 1.0, "no_intercept": True}),
+        ("-s 3 -c 10 -B 1", {"loss": "hinge", "C": 10.0, "no_intercept": False, "intercept_scaling": 1.0}),
+        ("-s3 -c0.5 -B2", {"loss": "hinge", "C": 0.5, "no_intercept": False, "intercept_scaling": 2.0}),
+        ("-s 2 -B 0", {"loss": "squared_hinge", "C": 1.0, "no_intercept": True, "intercept_scaling": 1.0}),
+        ("-e 0.1", {"loss": "squared_hinge", "C": 1.0, "no_intercept": True, "tol": 1e-3}),
+        ("-e 1e-6 -q", {"loss": "squared_hinge", "C": 1.0, "no_intercept": True, "tol": 1e-6, "quiet": True}),
+        ("-m 2", {"loss": "squared_hinge", "C": 1.0, "no_intercept": True, "jobs": 2}),
+        (
+            "-w1 5 -w-1 0.5",
+            {"loss": "squared_hinge", "C": 1.0, "no_intercept": True, "class_weight": ("1=5.0", "-1=0.5")},
+        ),
+    ],
+)
+def test_options_of_liblinear(text, expected):
+    assert parse_liblinear(text)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("-s 0", "-s 0 is logistic regression; maxmargin trains -s 1, 2 and 3"),
+        ("-s 4", "Crammer-Singer"),
+        ("-s 11", "regression"),
+        ("-s 99", "unknown to LIBLINEAR too"),
+        ("-s x", "needs a whole number"),
+        ("-c", "-c needs a number"),
+        ("-c x", "needs a number, not 'x'"),
+        ("-v 5", "cross-validation"),
+        ("-C", "search for C"),
+        ("-R", "unregularised bias"),
+        ("-p 0.1", "belongs to regression"),
+        ("-z 1", "unknown option '-z'"),
+        ("3", "'3' is not an option"),
+        ("-w1", "-w1 needs a number"),
+        ("-c '1", "No closing quotation"),
+    ],
+)
+def test_options_of_liblinear_that_mean_nothing_here(folder, command, text, message):
+    code, _, err = command("train", "train.svm", "model.mm", f"--liblinear={text}")
+    assert code == 2
+    assert message in err
+    assert not os.path.exists("model.mm")
+
+
+def test_options_of_liblinear_train_the_same_problem(folder, command):
+    assert command("train", "train.svm", "a.mm", "--liblinear", "-s 3 -c 2 -B 1 -w1 3 -e 1e-7")[0] == 0
+    words = ["--loss", "hinge", "-C", "2", "--class-weight", "1=3", "--tol", "1e-7"]
+    assert command("train", "train.svm", "b.mm", *words)[0] == 0
+    np.testing.assert_array_equal(load_model("a.mm").coef_, load_model("b.mm").coef_)
+    from liblinear import liblinearutil
+
+    X, y = load_svmlight("train.svm")
+    model = liblinearutil.train(y, X, "-s 3 -c 2 -B 1 -w1 3 -e 1e-7 -q")
+    w = np.array(model.w[:31]) * model.label[0]
+    theirs = BinaryProblem(X, y, np.where(y == 1, 6.0, 2.0), loss="hinge", bias=1.0).primal(w)
+    ours = load_model("a.mm").primal_objective_
+    assert ours * (1 - 1e-6) <= theirs <= ours * 1.01, "LIBLINEAR stops early, but near this optimum"
+    code, _, err = command("train", "train.svm", "b.mm", "-C", "2", "--liblinear", "-c 1")
+    assert code == 2
+    assert "--liblinear sets C too" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train"], "Missing argument 'DATA'"),
+        (["train", "missing.svm"], "missing.svm: No such file or directory"),
+        (["train", "."], "Is a directory"),
+        (["train", "train.svm", "."], "is a folder"),
+        (["train", "train.svm", "no/such/model.mm"], "does not exist"),
+        (["train", "train.svm", "train.svm"], "would overwrite the data"),
+        (["train", "train.svm", "-C", "-1"], "-C must be a positive number"),
+        (["train", "train.svm", "-C", "nan"], "-C must be a positive number"),
+        (["train", "train.svm", "-C", "x"], "Invalid value for '-C'"),
+        (["train", "train.svm", "--tol", "-1"], "tol must be"),
+        (["train", "train.svm", "--loss", "logistic"], "Invalid value for '--loss'"),
+        (["train", "train.svm", "--class-weight", "7=2"], "there is no class '7'; the classes are -1, 1"),
+        (["train", "train.svm", "--class-weight", "1"], "expected LABEL=WEIGHT"),
+        (["train", "train.svm", "--class-weight", "1=2", "--class-weight", "1=3"], "twice"),
+        (["train", "train.svm", "--class-weight", "1=-2"], "not negative"),
+        (["train", "train.svm", "--jobs", "0"], "n_jobs=0"),
+        (["train", "train.svm", "--n-features", "3"], "beyond the number of features"),
+        (["train", "train.svm", "--label", "y"], "label does not apply to svmlight data"),
+        (["train", "train.svm", "--no-intercept", "--intercept-scaling", "2"], "has no meaning"),
+        (["train", "bad.svm"], "bad.svm, line 2, column 3: expected index:value"),
+        (["train", "empty.svm"], "there are no rows"),
+        (["train", "one.svm"], "all labels are 1; a classifier needs at least two classes"),
+        (["train", "labels.svm"], "X is empty"),
+        (["train", "numbers.svm"], "these look like numbers to predict"),
+        (["predict", "test.svm", "test.svm"], "not a model file"),
+        (["predict", "test.svm", "missing.mm"], "missing.mm: No such file or directory"),
+        (["predict", "test.svm", "model.mm", "model.mm"], "would overwrite model.mm"),
+        (["predict", "test.svm", "model.mm", "test.svm"], "would overwrite test.svm"),
+        (["predict", "bad.svm", "model.mm", "out.txt"], "line 2, column 3"),
+        (["predict", "empty.svm", "model.mm", "out.txt"], "there are no rows"),
+        (["info", "missing"], "missing: No such file or directory"),
+        (["frobnicate"], "No such command 'frobnicate'"),
+    ],
+)
+def test_bad_input_is_code_2_a_message_and_no_file(folder, command, words, message):
+    with open("bad.svm", "w") as file:
+        file.write("1 1:1\n1 oops\n")
+    with open("empty.svm", "w") as file:
+        file.write("# nothing\n")
+    with open("one.svm", "w") as file:
+        file.write("1 1:1\n1 2:1\n")
+    with open("labels.svm", "w") as file:
+        file.write("1\n-1\n")
+    with open("numbers.svm", "w") as file:
+        file.writelines(f"{k / 7} 1:1\n" for k in range(500))
+    command("train", "train.svm", "model.mm", "-q")
+    before = {name: os.path.getmtime(name) for name in os.listdir()}
+    code, out, err = command(*words)
+    assert code == 2
+    assert message in err
+    assert out == ""
+    assert {name: os.path.getmtime(name) for name in os.listdir()} == before
+
+
+def test_an_unreadable_file_and_a_folder_without_permission(folder, command):
+    if os.geteuid() == 0:
+        done = subprocess.run(["chmod", "0", "train.svm"], check=True)
+        assert done.returncode == 0  # the superuser may read everything: nothing to refuse here
+        assert command("info", "train.svm")[0] == 0
+        return
+    os.chmod("train.svm", 0)
+    assert command("train", "train.svm")[0] == 2
+    os.mkdir("locked", mode=0o500)
+    code, _, err = command("train", "test.svm", "locked/model.mm")
+    assert code == 2
+    assert "not writable" in err
+
+
+def test_help_version_and_completion(command):
+    for words in ([], ["train"], ["predict"], ["convert"], ["info"], ["bench"]):
+        code, out, _ = command(*words, "--help")
+        assert code == 0
+        assert "Usage: maxmargin" in out
+    assert command("--version")[1] == f"maxmargin, version {__version__}\n"
+    for shell in ("bash", "zsh", "fish"):
+        code, out, _ = command("--completion", shell)
+        assert code == 0
+        assert "_MAXMARGIN_COMPLETE" in out
+    done = subprocess.run(
+        [sys.executable, "-m", "maxmargin"],
+        env={**os.environ, "_MAXMARGIN_COMPLETE": "bash_complete", "COMP_WORDS": "maxmargin tr", "COMP_CWORD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "train" in done.stdout
+
+
+def test_neither_scikit_learn_nor_scipy_is_imported(folder):
+    code = (
+        "import sys\nfrom maxmargin.cli.app import run\n"
+        "codes = [run(words.split()) for words in ('--version', 'train train.svm m.mm -q', 'predict test.svm m.mm -q', "
+        "'info m.mm -q', 'convert m.mm m.liblinear -q')]\n"
+        "print(codes, [name for name in ('sklearn', 'scipy', 'rich', 'polars', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[0, 0, 0, 0, 0] []"
+
+
+def test_a_reader_that_goes_away_is_no_error(folder, command):
+    command("train", "train.svm", "model.mm")
+    with open("test.svm") as file:
+        line = file.readline()
+    with open("long.svm", "w") as file:
+        file.write(line * 100_000)
+    shell = f"{sys.executable} -m maxmargin predict long.svm model.mm - -q | head -n 1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.stdout in ("1\n", "-1\n")
+    assert done.stderr == ""
+
+
+def test_progress_is_plain_lines_when_piped_and_a_bar_on_a_terminal(folder):
+    import pty
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 600)) * 10.0 ** rng.integers(-3, 3, size=600)
+    save_svmlight(X, np.where(rng.random(3000) < 0.5, 1, -1), "hard.svm")
+    words = ["train", "hard.svm", "--loss", "hinge", "--tol", "1e-12", "--time-limit", "2.5", "-C", "100"]
+    done = in_its_own_process(*words, "hard.mm", text=True)
+    assert done.returncode == 1
+    assert "training" in done.stderr
+    assert "gap" in done.stderr
+    assert "\x1b" not in done.stderr
+
+    primary, secondary = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "maxmargin", *words, "hard.mm"], stdout=subprocess.DEVNULL, stderr=secondary
+    )
+    os.close(secondary)
+    shown = io.BytesIO()
+    try:
+        while chunk := os.read(primary, 4096):
+            shown.write(chunk)
+    except OSError:
+        pass  # the terminal is gone when the child is
+    os.close(primary)
+    assert child.wait() == 1
+    assert b"\x1b[" in shown.getvalue()
+    assert b"objective" in shown.getvalue()
+
+
+def test_interrupted_training_writes_nothing(folder):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 600)) * 10.0 ** rng.integers(-3, 3, size=600)
+    save_svmlight(X, np.where(rng.random(3000) < 0.5, 1, -1), "hard.svm")
+    words = ["train", "hard.svm", "hard.mm", "--solver", "dcd", "--tol", "1e-12", "-C", "1e6"]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "maxmargin", *words, "--max-iter", "100000000"], stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(3)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert err.endswith("maxmargin: interrupted; nothing was written\n")
+    assert sorted(os.listdir()) == ["hard.svm", "test.svm", "train.svm"]
