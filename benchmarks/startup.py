@@ -1,4 +1,6 @@
-"""How long ``import maxmargin`` takes, against ``import numpy``: fresh interpreters, in turn, medians.
+"""How long ``import maxmargin`` and the start of every command take, against ``import numpy``: fresh processes.
+
+The commands do their work on a file of two lines, so that little but their start is measured.
 
 python -m benchmarks.startup [--repeats 15]
 """
@@ -9,12 +11,29 @@ import argparse
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
+from benchmarks.text import plain_environment
 
-def seconds(code: str) -> float:
+COMMANDS = {
+    "import numpy": ["-c", "import numpy"],
+    "import maxmargin": ["-c", "import maxmargin"],
+    "import maxmargin; maxmargin.solve": ["-c", "import maxmargin; maxmargin.solve"],
+    "import maxmargin; maxmargin.LinearSVC": ["-c", "import maxmargin; maxmargin.LinearSVC"],
+    "maxmargin --version": ["-m", "maxmargin", "--version"],
+    "maxmargin train --help": ["-m", "maxmargin", "train", "--help"],
+    "maxmargin train": ["-m", "maxmargin", "train", "tiny.svm", "tiny.mm", "-q"],
+    "maxmargin predict": ["-m", "maxmargin", "predict", "tiny.svm", "tiny.mm", "out.txt", "-q"],
+    "maxmargin info": ["-m", "maxmargin", "info", "tiny.mm", "-q"],
+    "maxmargin convert": ["-m", "maxmargin", "convert", "tiny.mm", "tiny.liblinear", "-q"],
+    "maxmargin bench --no-scikit-learn": ["-m", "maxmargin", "bench", "tiny.svm", "--no-scikit-learn", "-q"],
+}
+
+
+def seconds(words: list[str], folder: str) -> float:
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL, cwd=folder, env=plain_environment())
     return time.perf_counter() - start
 
 
@@ -22,19 +41,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=15)
     repeats = parser.parse_args().repeats
-    codes = [
-        "import numpy",
-        "import maxmargin",
-        "import maxmargin; maxmargin.solve",
-        "import maxmargin; maxmargin.LinearSVC",
-    ]
-    times: dict[str, list[float]] = {code: [] for code in codes}
-    for _ in range(repeats + 1):
-        for code in codes:
-            times[code].append(seconds(code))
-    medians = {code: statistics.median(values[1:]) for code, values in times.items()}  # the first fills the caches
-    for code, median in medians.items():
-        print(f"{code:40} {1000 * median:7.1f} ms   {median / medians[codes[0]]:.2f}x numpy")
+    times: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/tiny.svm", "w") as file:
+            file.write("1 1:1\n-1 1:-1 2:1\n")
+        for _ in range(repeats + 1):
+            for name, words in COMMANDS.items():
+                times[name].append(seconds(words, folder))
+    medians = {name: statistics.median(values[1:]) for name, values in times.items()}  # the first fills the caches
+    for name, median in medians.items():
+        print(f"{name:40} {1000 * median:7.1f} ms   {median / medians['import numpy']:.2f}x numpy")
 
 
 if __name__ == "__main__":

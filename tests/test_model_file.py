@@ -202,6 +202,15 @@ FORGERIES = {
     "classes no strings": lambda h, t: h["classes"].update(values=[1, 2, 3]),
     "classes of objects": lambda h, t: h.update(classes={"dtype": "O"}),
     "classes of nonsense": lambda h, t: h.update(classes={"dtype": "nonsense("}),
+    "classes of a type that numpy would evaluate": lambda h, t: h.update(classes={"dtype": "sol,05d"}),
+    "classes that do not fit": lambda h, t: (
+        h.update(classes={"dtype": "|i1"}),
+        t.update(classes=np.array([1, 2, 300])),
+    ),
+    "classes not a number": lambda h, t: (
+        h.update(classes={"dtype": "<f8"}),
+        t.update(classes=np.array([1, 2, np.nan])),
+    ),
     "classes missing": lambda h, t: h.update(classes={"dtype": "<i8"}),
     "names of other length": lambda h, t: h.update(feature_names=["a"]),
     "names no strings": lambda h, t: h.update(feature_names=[1, 2]),

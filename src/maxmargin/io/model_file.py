@@ -30,6 +30,7 @@ FORMAT = 1
 ENTRY = "maxmargin"
 LARGEST_FILE = 1 << 40
 _DTYPES = {"F64": "<f8", "I64": "<i8", "I32": "<i4", "BOOL": "|b1"}
+_CLASS_TYPES = {np.dtype(letter).str for letter in "?bBhHiIlLqQefd"}
 _HISTORY_COLUMNS = 8  # problem, solver, epoch, seconds, primal, dual, gap, active
 
 
@@ -328,13 +329,15 @@ class _Fields:
             values = self.texts(classes.get("values"), "classes")
             found = np.array(values, dtype=object if dtype == "object" else None)
         else:
-            try:
-                kind = np.dtype(dtype)
-            except TypeError as error:
-                raise ModelFileError("its header has no proper 'classes'") from error
-            if kind.kind not in "iufb":
+            # a table and not numpy.dtype(), which makes sense of the strangest texts
+            if dtype not in _CLASS_TYPES:
                 raise ModelFileError("its header has no proper 'classes'")
-            found = self.array("classes", (None,), "<i8", "<f8", "|b1").astype(kind)
+            kind = np.dtype(dtype)
+            stored = self.array("classes", (None,), {"b": "|b1", "f": "<f8"}.get(kind.kind, "<i8"))
+            with np.errstate(all="ignore"):
+                found = stored.astype(kind)
+            if not np.array_equal(found.astype(stored.dtype), stored):
+                raise ModelFileError("its classes do not fit their type")
         if len(set(found.tolist())) != len(found):
             raise ModelFileError("its classes are not distinct")
         return found
