@@ -8,6 +8,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*)
 
 demo: $(VENV)/package
 	$(BIN)/python examples/demo.py
+	$(BIN)/maxmargin predict build/demo/digits.test.svm build/demo/digits.mm
 
 test: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -18,6 +19,9 @@ test: $(VENV)/dev
 
 bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.binary
+	$(BIN)/python -m benchmarks.startup
+	$(BIN)/python -m benchmarks.reader
+	$(BIN)/python -m benchmarks.command
 
 # The memory test is left out: the sanitizer's own shadow memory would be counted.
 sanitize: $(VENV)-sanitize/ready
