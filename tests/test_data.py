@@ -64,6 +64,7 @@ def test_one_hot_features(tmp_path):
 
 def test_tables_come_in_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr("maxmargin.io.tables.BLOCK_ROWS", 100)
+    monkeypatch.setattr("maxmargin.io.tables.BLOCK_BYTES", 5000)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1234, 3))
     frame = pl.DataFrame(X, schema=["a", "b", "c"]).with_columns(y=pl.Series(rng.integers(2, size=1234)))
@@ -98,7 +99,11 @@ def test_numbers_that_begin_as_whole_ones_and_labels_that_look_like_numbers(tmp_
         ("a,y\n", {}, "0 rows and 1 columns of features"),
         ("a,y\n1,2\n1,2,3,4\n", {}, "cannot be read"),
         ("", {}, "cannot be read"),
-        ("a,y\n1,2\n", {"zero_based": True}, "zero-based does not apply to csv data"),
+        ("a,y\n1,2\n", {"zero_based": True}, "--zero-based does not apply to csv data"),
+        ("1.5,2,1\n2.5,1,0\n", {"label": "2"}, r"the first line holds numbers \(1.5, 2, 1, ...\), not names"),
+        ("a,a,y\n1,2,0\n3,4,1\n", {}, "several columns named 'a'"),
+        ("a,y\nNA,0\n1.5,1\n", {}, "the column 'a' has no value in row 1"),
+        ("a,y\n1,99999999999999999999\n2,1\n", {}, "cannot be read|labels must be"),
     ],
 )
 def test_bad_tables(tmp_path, text, options, message):
@@ -149,8 +154,15 @@ def test_npz(tmp_path, how, dtype):
     np.testing.assert_array_equal(data.y, y)
     [block] = iter_data(path, model_of(3), ReadOptions())
     assert block.X.shape == (2, 3)
-    with pytest.raises(ValueError, match="the data have 3 features, the model 4"):
-        list(iter_data(path, model_of(4), ReadOptions()))
+    if how == "dense":
+        with pytest.raises(ValueError, match="the data have 3 features, the model 4"):
+            list(iter_data(path, model_of(4), ReadOptions()))
+        return
+    [wider] = iter_data(path, model_of(4), ReadOptions())
+    assert wider.X.shape == (2, 4)
+    [narrower] = iter_data(path, model_of(2), ReadOptions())
+    np.testing.assert_array_equal(narrower.X.to_scipy().toarray(), X.toarray()[:, :2])
+    assert narrower.dropped == 1
 
 
 def test_npy_is_used_in_place_and_comes_in_blocks(tmp_path, monkeypatch):
@@ -213,3 +225,88 @@ def test_broken_numpy_files(tmp_path):
         read_data(tmp_path / "a.npy", ReadOptions(label="0", labels=tmp_path / "a.npy"))
     with pytest.raises(ValueError, match="there are no labels"):
         read_data(tmp_path / "a.npy")
+
+
+def test_tables_without_names(tmp_path):
+    (tmp_path / "t.csv").write_text("1.5,2,1\n2.5,1,0\n0.5,2,1\n")
+    data = read_data(tmp_path / "t.csv", ReadOptions(label="2", header=False))
+    np.testing.assert_array_equal(data.X, [[1.5, 2], [2.5, 1], [0.5, 2]])
+    assert data.y.tolist() == [1, 0, 1]
+    assert data.feature_names == ["0", "1"]
+    [block] = iter_data(tmp_path / "t.csv", model_of(2, source=data.source), ReadOptions())
+    np.testing.assert_array_equal(block.X, data.X)
+    assert block.y.tolist() == [1, 0, 1]
+
+
+def test_truth_values_and_quoted_line_ends_come_back_when_predicting(tmp_path, monkeypatch):
+    monkeypatch.setattr("maxmargin.io.tables.BLOCK_BYTES", 64)
+    lines = ['1.5,true,"a\nb"', "2,false,c", '3,true,"d, ""e"""'] * 20
+    (tmp_path / "t.csv").write_text("size,new,kind\n" + "\n".join(lines) + "\n")
+    data = read_data(tmp_path / "t.csv", ReadOptions(label="kind"))
+    assert data.X[:2].tolist() == [[1.5, 1.0], [2.0, 0.0]]
+    model = Model("LinearSVC", {}, np.array(["c", "d"]), np.ones((1, 2)), np.zeros(1), source=data.source)
+    blocks = list(iter_data(tmp_path / "t.csv", model, ReadOptions()))
+    assert len(blocks) > 5
+    np.testing.assert_array_equal(np.concatenate([block.X for block in blocks]), data.X)
+    assert [label for block in blocks for label in block.y] == data.y.tolist() == ["a\nb", "c", 'd, "e"'] * 20
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_packed_tables(tmp_path, suffix):
+    from maxmargin.io.files import open_to_write
+
+    with open_to_write(tmp_path / f"t.csv{suffix}") as file:
+        file.write(b"a,y\n1,0\n2,1\n")
+    assert read_data(tmp_path / f"t.csv{suffix}").X.tolist() == [[1], [2]]
+    [block] = iter_data(tmp_path / f"t.csv{suffix}", model_of(1, feature_names=["a"]), ReadOptions())
+    assert block.X.tolist() == [[1], [2]]
+    with pytest.raises(ValueError, match="unpack it first"):
+        read_data(tmp_path / f"t.npz{suffix}")
+
+
+def test_rows_without_a_label_can_be_predicted(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n1,0\n2,\n3,1\n")
+    [block] = iter_data(tmp_path / "t.csv", model_of(1, feature_names=["a"]), ReadOptions())
+    assert block.known.tolist() == [True, False, True]
+    assert block.y[block.known].tolist() == [0, 1]
+    (tmp_path / "t.csv").write_text("a,y\n1,\n2,\n")
+    [block] = iter_data(tmp_path / "t.csv", model_of(1, feature_names=["a"]), ReadOptions())
+    assert not block.known.any()
+
+
+def test_sparse_arrays_that_point_outside_are_refused_and_others_are_put_in_order(tmp_path):
+    from maxmargin import load_svmlight, save_svmlight
+
+    arrays = {"data": np.array([1.0, 2.0, 3.0]), "indptr": np.array([0, 3, 3]), "shape": [2, 4], "y": [0, 1]}
+    for wrong in (4, -1):
+        np.savez(tmp_path / "a.npz", indices=np.array([2, 0, wrong]), **arrays)
+        with pytest.raises(ValueError, match=r"a\.npz: X has column index"):
+            read_data(tmp_path / "a.npz")
+    np.savez(tmp_path / "a.npz", indices=np.array([2, 0, 2]), **arrays)
+    data = read_data(tmp_path / "a.npz")
+    save_svmlight(data.X, data.y, tmp_path / "a.svm")
+    np.testing.assert_array_equal(
+        load_svmlight(tmp_path / "a.svm", n_features=4)[0].toarray(), data.X.to_scipy().toarray()
+    )
+
+
+def test_the_label_column_of_npy_is_remembered(tmp_path):
+    table = np.random.default_rng(0).normal(size=(20, 4))
+    np.save(tmp_path / "t.npy", table)
+    data = read_data(tmp_path / "t.npy", ReadOptions(label="-4"))
+    model = model_of(3, source=data.source)
+    [block] = iter_data(tmp_path / "t.npy", model, ReadOptions())
+    np.testing.assert_array_equal(block.X, table[:, 1:])
+    np.testing.assert_array_equal(block.y, table[:, 0])
+    np.save(tmp_path / "u.npy", table[:, 1:])
+    [block] = iter_data(tmp_path / "u.npy", model, ReadOptions())
+    assert block.y is None
+
+
+@pytest.mark.parametrize("junk", [b"\x93NUMPY\x01\x00\x46\x00" + b"(" * 70, b"junk", b"", b"\x80\x04junk"])
+def test_junk_in_numpy_files(tmp_path, junk):
+    for name in ("a.npy", "a.npz"):
+        (tmp_path / name).write_bytes(junk)
+        with pytest.raises(ValueError, match="not a readable file of numpy") as caught:
+            read_data(tmp_path / name)
+        assert "unsafe" not in str(caught.value)

@@ -9,7 +9,8 @@ from liblinear import liblinearutil
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from maxmargin import LinearSVC, load_model, save_model
-from maxmargin.io.liblinear_model import SOLVER_TYPES, read_liblinear
+from maxmargin.io.liblinear_model import SOLVER_TYPES
+from maxmargin.io.models import read_any_model
 from maxmargin.model import Model
 
 
@@ -150,7 +151,7 @@ def test_line_ends_of_windows_and_every_cut(tmp_path):
 def test_a_model_without_training_says_so(tmp_path):
     path = tmp_path / "a.model"
     path.write_text(GOOD)
-    model = read_liblinear(path)
+    model = read_any_model(path)
     assert model.training is None
     assert not hasattr(load_model(path), "duality_gap_")
     save_model(load_model(path), tmp_path / "a.mm")

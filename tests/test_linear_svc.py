@@ -316,3 +316,17 @@ def test_a_failed_fit_leaves_the_previous_one_usable():
     with pytest.raises(ValueError, match="too large"):
         model.fit(1e300 * X, np.arange(60) % 3)
     assert np.array_equal(model.predict(X), before)
+
+
+def test_numpy_scalars_as_parameters():
+    from sklearn.model_selection import GridSearchCV
+
+    X, y = random_problem()
+    grid = {"tol": np.logspace(-3, -2, 2), "C": np.logspace(-1, 1, 2), "max_iter": np.array([9000, 10_000])}
+    assert GridSearchCV(LinearSVC("hinge", solver="dcd"), grid, cv=2).fit(X, y).best_score_ > 0.5
+
+
+def test_more_features_than_memory_for_their_weights():
+    X = sp.csr_array((np.ones(2), np.array([0, 10**14]), np.array([0, 1, 2])), shape=(2, 10**14 + 1))
+    with pytest.raises(MemoryError, match="renumber the features"):
+        LinearSVC().fit(X, [0, 1])

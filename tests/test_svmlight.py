@@ -204,7 +204,7 @@ def test_several_labels():
     [
         ("1 1:1\nx 1:1\n", "line 2, column 1: expected a label"),
         ("1 1:1\n1:1\n", "line 2, column 1: expected a label, a number, before the first feature"),
-        ("1,2 1:1\n", "line 1, column 1: several labels"),
+        ("1,2 1:1\n", "line 1, column 1: a comma after the label"),
         ("1 1:1 2\n", "line 1, column 7: expected index:value"),
         ("1 1:1 a:2\n", "line 1, column 7: expected index:value"),
         ("1 -1:2\n", "line 1, column 3: expected index:value"),
@@ -322,6 +322,10 @@ def complaints_of(text, **options):
         X, y = read(text, **options)[:2]
     except SvmlightError as error:
         return len(error.complaints)
+    except ValueError as error:
+        if "compressed data" not in str(error):
+            raise
+        return 1  # the first bytes look like those of gzip
     assert X.shape[0] == len(y)
     X.check_format()
     assert np.all(np.isfinite(X.data))
@@ -408,6 +412,7 @@ def test_writing_takes_what_users_have(tmp_path):
         (np.eye(2), [1, 2], {"qid": [-1, 2]}, "qid must hold"),
         (np.ones(2), [1, 2], {}, "two dimensions"),
         (np.array([["a"]]), [1], {}, "must hold numbers"),
+        (np.zeros((2, 1)), [[1.0], []], {"multilabel": True}, "row 1 has neither labels nor features"),
     ],
 )
 def test_what_cannot_be_written_leaves_the_old_file(tmp_path, X, y, options, message):
@@ -447,6 +452,13 @@ def test_wrong_kinds_of_file(tmp_path):
         locked.chmod(0)
         with pytest.raises(PermissionError):
             load_svmlight(locked)
+
+
+@pytest.mark.parametrize("suffix", list(PACKERS))
+def test_packed_streams(suffix):
+    assert read(PACKERS[suffix](b"1 1:1\n-1 2:1\n"))[0].shape == (2, 2)
+    with pytest.raises(ValueError, match="compressed data are damaged"):
+        read(PACKERS[suffix](b"1 1:1\n-1 2:1\n" * 99)[:-5])
 
 
 def test_a_named_pipe(tmp_path):

@@ -52,7 +52,8 @@ class AnyRows {
             for (std::size_t i = 0; i < norms_->values.size(); ++i) {
                 if (!(norms_->values[i] <= largest_squared_norm)) {
                     throw std::invalid_argument("X contains NaN, infinity or values too large in row " +
-                                                std::to_string(i) + " (squared norms must stay below 1e100)");
+                                                std::to_string(i) +
+                                                " (counted from 0; squared norms must stay below 1e100)");
                 }
             }
         });

@@ -239,7 +239,7 @@ class SvmlightReader {
                 ++p;
             }
             if (message == nullptr && !ends_token(p, end)) {
-                message = *p == ','   ? "several labels; multilabel data must be asked for"
+                message = *p == ','   ? "a comma after the label: several labels (multilabel), or a table (CSV)?"
                           : *p == ':' ? "expected a label, a number, before the first feature"
                                       : "the label is not a number";
             }

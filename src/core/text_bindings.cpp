@@ -181,6 +181,22 @@ nb::tuple read_numbers(const Bytes& bytes) {
     return nb::make_tuple(to_numpy(std::move(buffer)), bad);
 }
 
+// One line per row of a matrix, numbers separated by spaces.
+nb::bytes write_numbers(const nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>& values) {
+    std::string text;
+    {
+        nb::gil_scoped_release unlocked;
+        for (std::size_t i = 0; i < values.shape(0); ++i) {
+            for (std::size_t j = 0; j < values.shape(1); ++j) {
+                text.append(j == 0 ? "" : " ");
+                append_number(text, values(i, j));
+            }
+            text += '\n';
+        }
+    }
+    return nb::bytes(text.data(), text.size());
+}
+
 }  // namespace
 
 void bind_text(nb::module_& m) {
@@ -193,6 +209,7 @@ void bind_text(nb::module_& m) {
     bind_writer<double, int32_t, int32_t>(m);
     bind_writer<double, int32_t, int64_t>(m);
     bind_writer<double, int64_t, int64_t>(m);
+    m.def("write_numbers", &write_numbers, "values"_a);
     m.def("read_numbers", &read_numbers, "text"_a);
 }
 

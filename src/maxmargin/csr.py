@@ -44,6 +44,21 @@ class Csr(_Arrays):
             (len(rows), columns),
         )
 
+    def rows(self, begin: int, end: int) -> Csr:
+        """Some of the rows, over the same memory."""
+        first, last = self.indptr[begin], self.indptr[end]
+        pointers = self.indptr[begin : end + 1] - first
+        return Csr(self.data[first:last], self.indices[first:last], pointers, (end - begin, self.shape[1]))
+
+    def with_columns(self, columns: int) -> tuple[Csr, int]:
+        """The same rows with more columns, or with fewer; then the second result says how many values that drops."""
+        if self.shape[1] <= columns:
+            return Csr(self.data, self.indices, self.indptr, (self.shape[0], columns)), 0
+        kept = self.indices < columns
+        before = np.concatenate([[0], np.cumsum(kept)])
+        rows = Csr(self.data[kept], self.indices[kept], before[self.indptr], (self.shape[0], columns))
+        return rows, int(len(kept) - before[-1])
+
     def to_scipy(self) -> Any:
         """The same as a ``scipy.sparse.csr_array`` over the same memory."""
         from scipy.sparse import csr_array

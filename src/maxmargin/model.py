@@ -29,11 +29,15 @@ def linear_scores(X: Any, coef: Floats, intercept: Floats) -> Floats:
     return _core.score(make_rows(X), np.ascontiguousarray(coef), np.ascontiguousarray(intercept))
 
 
-def labels_of_scores(scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
-    """The class with the largest score; one score alone means the second class where it is positive."""
+def best_index(scores: Floats) -> NDArray[np.intp]:
+    """The number of the class with the largest score; one score alone means the second where it is positive."""
     single = scores.ndim == 1 or scores.shape[1] == 1
-    index = (scores.ravel() > 0).astype(np.intp) if single else scores.argmax(axis=1)
-    return np.asarray(classes[index])
+    return (scores.ravel() > 0).astype(np.intp) if single else scores.argmax(axis=1)
+
+
+def labels_of_scores(scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
+    """The class with the largest score."""
+    return np.asarray(classes[best_index(scores)])
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class Model:
         Names of the features.
     source : dict
         How the training data were read, so that data to predict are read alike: ``zero_based`` for svmlight files,
-        ``label`` and ``columns`` for tables.
+        ``label``, ``columns`` and ``header`` for tables.
 
     Examples
     --------

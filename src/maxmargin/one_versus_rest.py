@@ -99,8 +99,11 @@ def train_one_versus_rest(
     True
     """
     start = time.perf_counter()
-    rows = make_rows(X)
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit must be positive, not {time_limit}")
     positives = positive_classes(n_classes)
+    _check_memory(X.shape[1], len(positives))
+    rows = make_rows(X)
 
     def train(task: int, stop: StopFlag) -> Solution:
         listener = listeners[task]
@@ -121,6 +124,20 @@ def train_one_versus_rest(
         return solution
 
     return map_threads(train, range(len(positives)), n_jobs)
+
+
+def _check_memory(features: int, problems: int) -> None:
+    """Refuse what could only end with the process being killed: weights are dense, whatever the rows are."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return  # not every system tells
+    needed = 8 * features * (2 * problems + 4)
+    if needed > memory:
+        raise MemoryError(
+            f"{features:,} features need about {needed / 2**30:,.0f} GB for weights, and this machine has "
+            f"{memory / 2**30:,.0f} GB; renumber the features without gaps"
+        )
 
 
 class Silent:

@@ -4,6 +4,18 @@ A command must start about as fast as numpy is imported, so the modules here imp
 and never scikit-learn (``bench`` alone does, to compare with it).
 """
 
-from maxmargin.cli.app import main
+import sys
 
-__all__ = ["main"]
+
+def main() -> None:
+    """Run the command and exit."""
+    try:
+        import signal
+
+        from maxmargin.cli.app import raise_terminated, run
+
+        signal.signal(signal.SIGTERM, raise_terminated)
+        code = run()
+    except KeyboardInterrupt:  # while starting
+        code = 130
+    sys.exit(code)

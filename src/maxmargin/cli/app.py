@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -57,25 +58,26 @@ for command in (train, predict, convert, info, bench):
     app.add_command(command)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command and exit."""
-    sys.exit(run(arguments))
-
-
 def run(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit code; every foreseeable error becomes a message and code 2."""
     words = sys.argv[1:] if arguments is None else arguments
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the caller: its words go nowhere
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
     try:
         code: Any = app.main(args=words, prog_name="maxmargin", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
+        _print_json(words, error.format_message())
         error.show()
         return 2
     except (KeyboardInterrupt, click.exceptions.Abort):
-        return _fail(words, "interrupted; nothing was written", 130)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone, which is its right
+        return _fail(words, "interrupted; no file was written", 130)
+    except Terminated:
+        return _fail(words, "terminated; no file was written", 143)
+    except (BrokenPipeError, SystemExit):  # click exits when the reader of our output has gone, which is its right
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return 0
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
@@ -86,10 +88,24 @@ def run(arguments: list[str] | None = None) -> int:
         return _fail(words, str(error), 2)
 
 
+class Terminated(BaseException):
+    """The process was asked to end; raised so that unfinished files are removed."""
+
+
+def raise_terminated(*_: object) -> None:
+    """Handle SIGTERM."""
+    raise Terminated
+
+
 def _fail(words: list[str], message: str, code: int) -> int:
+    _print_json(words, message)
+    click.echo(f"maxmargin: {message}", err=True)
+    return code
+
+
+def _print_json(words: list[str], message: str) -> None:
     if "--json" in words:
         import json
 
-        click.echo(json.dumps({"error": message}))
-    click.echo(f"maxmargin: {message}", err=True)
-    return code
+        # predictions on standard output are not to be mixed with anything else
+        click.echo(json.dumps({"error": message}), err="-" in words[2:])

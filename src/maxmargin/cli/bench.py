@@ -7,14 +7,16 @@ from typing import Any
 
 import click
 
-from maxmargin.cli.options import LOSSES, SOLVERS, data_argument, read_options, reading, source, talking, tidy
+from maxmargin.cli.options import LOSSES, SOLVERS, Positive, data_argument, read_options, reading, source, talking, tidy
 
 
 @click.command(short_help="Time the solvers on a data file.")
 @data_argument
 @click.option("--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin.")
-@click.option("-C", "C", type=float, default=1.0, show_default=True, help="Weight of the losses.")
-@click.option("--tol", type=float, default=1e-3, show_default=True, help="Certified relative duality gap to reach.")
+@click.option("-C", "C", type=Positive(), default=1.0, show_default=True, help="Weight of the losses.")
+@click.option(
+    "--tol", type=Positive(zero=True), default=1e-3, show_default=True, help="Certified relative duality gap to reach."
+)
 @click.option(
     "--solver",
     "solvers",
@@ -23,10 +25,11 @@ from maxmargin.cli.options import LOSSES, SOLVERS, data_argument, read_options, 
     default=SOLVERS,
     help="Solver to time; may be repeated.  [default: all]",
 )
-@click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="SECONDS", help="For each solver.")
+@click.option(
+    "--time-limit", type=Positive(), default=60.0, show_default=True, metavar="SECONDS", help="For each solver."
+)
 @click.option("--scikit-learn/--no-scikit-learn", default=True, help="Time scikit-learn's LinearSVC too.")
 @reading
-@click.option("--one-hot", is_flag=True, help="Tables: one feature per category for columns of text.")
 @talking
 def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any) -> int:
     """Time the solvers on DATA, one thread each, and compare the objectives they reach.
@@ -54,7 +57,10 @@ def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any)
             results.append(result)
         if scikit_learn and given["loss"] != "least_squares":
             bar.show(len(solvers) / (len(solvers) + 1), "scikit-learn")
-            results.append(_scikit_learn(loaded.X, labels, len(classes), given))
+            try:
+                results.append(_scikit_learn(loaded.X, labels, len(classes), given))
+            except ValueError as error:  # it knows fewer kinds of matrices
+                output.note(f"scikit-learn refuses these data: {error}")
     for result in results:
         result["error"] = max((result["objective"] - bound) / abs(result["objective"]), 0.0)
     rows = [

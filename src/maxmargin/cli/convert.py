@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from maxmargin.cli.info import is_model
-from maxmargin.cli.options import jobs, read_options, reading, source, talking
+from maxmargin.cli.options import jobs, read_options, reading, refuse_reading, source, talking
 
 
 @click.command(short_help="Convert models and data between formats.")
@@ -20,8 +20,6 @@ from maxmargin.cli.options import jobs, read_options, reading, source, talking
     help="Format of OUT.  [default: models: maxmargin for .mm, else liblinear; data: npz for .npz, else svmlight]",
 )
 @reading
-@click.option("--n-features", type=int, metavar="N", help="svmlight: number of features.  [default: the largest index]")
-@click.option("--one-hot", is_flag=True, help="Tables: one feature per category for columns of text.")
 @jobs
 @talking
 def convert(source_file: str, target: str, to: str | None, **given: Any) -> int:
@@ -36,13 +34,14 @@ def convert(source_file: str, target: str, to: str | None, **given: Any) -> int:
     output = Output(given["quiet"], given["as_json"])
     if os.path.exists(source_file) and os.path.exists(target) and os.path.samefile(source_file, target):
         raise ValueError(f"{target}: IN and OUT are the same file")
+    if target == "-":
+        raise ValueError("OUT is a file; standard output cannot be one")
     model = is_model(source_file)
-    suffix = os.path.splitext(target)[1].lower()
-    if to is None:
-        to = ("maxmargin" if suffix == ".mm" else "liblinear") if model else ("npz" if suffix == ".npz" else "svmlight")
+    to = to or _format_of(target, model)
     if model != (to in ("maxmargin", "liblinear")):
         raise ValueError(f"{source_file} holds {'a model' if model else 'data'}, which cannot become {to}")
     if model:
+        refuse_reading(given, source_file)
         from maxmargin.io.models import read_any_model, write_any_model
 
         write_any_model(read_any_model(source_file), target, format=to, dual=True)
@@ -52,13 +51,27 @@ def convert(source_file: str, target: str, to: str | None, **given: Any) -> int:
     return 0
 
 
+def _format_of(target: str, model: bool) -> str:
+    """What the name of OUT asks for."""
+    from maxmargin.io.data import SUFFIXES
+    from maxmargin.io.files import plain_suffix
+
+    suffix = plain_suffix(target)
+    if model and suffix not in (*SUFFIXES, ".svm"):
+        return "maxmargin" if suffix == ".mm" else "liblinear"
+    if not model and (suffix == ".npz" or suffix not in (*SUFFIXES, ".mm")):
+        return "npz" if suffix == ".npz" else "svmlight"
+    kinds = "models to .mm or LIBLINEAR's format" if model else "data to svmlight or .npz"
+    raise ValueError(f"{target}: convert turns {kinds}, not to {suffix}; --to overrides the suffix")
+
+
 def _convert_data(source_file: str, target: str, to: str, given: dict[str, Any], output: Any) -> None:
     import numpy as np
 
     from maxmargin.io.data import read_data
     from maxmargin.io.files import atomic_write
 
-    data = read_data(source(source_file), read_options(**given))
+    data = read_data(source(source_file), read_options(**given), with_qid=True)
     if to == "svmlight":
         from maxmargin.io.svmlight import save_svmlight
 
@@ -67,7 +80,7 @@ def _convert_data(source_file: str, target: str, to: str, given: dict[str, Any],
         if y.dtype.kind in "UO":
             classes, y = np.unique(y, return_inverse=True)
             output.note(f"labels were numbered: {', '.join(f'{label} = {k}' for k, label in enumerate(classes))}")
-        save_svmlight(data.X, y, target)
+        save_svmlight(data.X, y, target, qid=data.qid)
         return
     X = data.X
     arrays = (
@@ -81,6 +94,8 @@ def _convert_data(source_file: str, target: str, to: str, given: dict[str, Any],
         if hasattr(X, "indptr")
         else {"X": X}
     )
+    if data.qid is not None:
+        arrays["qid"] = data.qid
     assert data.y is not None
     with atomic_write(target) as file:
         np.savez_compressed(file, y=data.y, **arrays)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maxmargin.cli.options import jobs, label_text, read_options, reading, source, talking, tidy
+from maxmargin.cli.options import jobs, label_text, read_options, reading, refuse_reading, source, talking, tidy
 
 if TYPE_CHECKING:
     from maxmargin.model import Model
@@ -30,6 +30,7 @@ def info(file: str, **given: Any) -> int:
     if is_model(file):
         from maxmargin.io.models import read_any_model
 
+        refuse_reading(given, file)
         fields = describe_model(read_any_model(file))
     else:
         fields = describe_data(file, given)
@@ -39,8 +40,10 @@ def info(file: str, **given: Any) -> int:
 
 def is_model(path: str) -> bool:
     """Whether a file begins like a model rather than like data."""
-    if path == "-":
-        return False
+    import os
+
+    if path == "-" or not os.path.isfile(path):
+        return False  # what cannot be read twice is taken for data; what is not there is told so later
     from maxmargin.io.liblinear_model import START
 
     with open(path, "rb") as file:

@@ -17,23 +17,24 @@ OTHERS = {
     13: "regression",
     21: "the one-class SVM",
 }
+#: What to say of ``-w`` when there are more than two classes.
+WEIGHTS_NOTE = "-w weighs the rows of a class in every problem; LIBLINEAR only in the problem of that class"
 #: A stopping tolerance of LIBLINEAR bounds no error; ours never promises less than this.
 LOOSEST_TOL = 1e-3
 
 
 def parse_liblinear(text: str) -> tuple[dict[str, Any], list[str]]:
-    """Options of ``train`` by name, and notes on what means something else here.
+    """Options of ``train`` by name, those in the text only, and notes on what means something else here.
 
     Examples
     --------
     >>> from maxmargin.cli.liblinear_options import parse_liblinear
-    >>> options, notes = parse_liblinear("-s 3 -c 10 -B 1")
-    >>> options["loss"], options["C"], options["no_intercept"]
-    ('hinge', 10.0, False)
+    >>> parse_liblinear("-s 3 -c 10 -B 1")[0]
+    {'loss': 'hinge', 'C': 10.0, 'no_intercept': False, 'intercept_scaling': 1.0}
     """
     import shlex
 
-    options: dict[str, Any] = {"loss": "squared_hinge", "C": 1.0, "no_intercept": True}
+    options: dict[str, Any] = {}
     notes: list[str] = []
     weights: list[str] = []
     try:
@@ -60,7 +61,6 @@ def parse_liblinear(text: str) -> tuple[dict[str, Any], list[str]]:
         _take(name, value, options, notes)
     if weights:
         options["class_weight"] = tuple(weights)
-        notes.append("-w weighs the rows of a class in every problem; LIBLINEAR only in the problem of that class")
     return options, notes
 
 
@@ -74,6 +74,8 @@ def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> N
     elif name == "-c":
         options["C"] = _number(value, name)
     elif name == "-e":
+        if not _number(value, name) > 0:
+            raise ValueError(f"--liblinear: -e needs a positive number, not {value}")
         options["tol"] = min(_number(value, name), LOOSEST_TOL)
         notes.append(f"-e {value} bounds no error in LIBLINEAR; here the certified gap is at most {options['tol']:g}")
     elif name == "-B":

@@ -30,19 +30,62 @@ def stacked(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 
 data_argument = click.argument("data", type=click.Path(exists=False, dir_okay=True, allow_dash=True))
 
+_format = click.option(
+    "--format", "format_", type=click.Choice(DATA_FORMATS), help="Format of DATA.  [default: by its suffix]"
+)
+_dtype = click.option(
+    "--dtype",
+    type=click.Choice(["float32", "float64"]),
+    help="Type of the values in memory.  [default: float64; arrays of numpy as they are]",
+)
+_label = click.option(
+    "--label", metavar="COLUMN", help="Tables and .npy: the column with the labels, by name or by number from 0."
+)
+_labels = click.option("--labels", type=click.Path(), metavar="FILE", help=".npy and .npz: a file with the labels.")
+_no_header = click.option(
+    "--no-header", is_flag=True, help="CSV and TSV: the first line is data; columns are named 0, 1, ..."
+)
+
 #: How a data file is read.
 reading = stacked(
-    click.option(
-        "--format", "format_", type=click.Choice(DATA_FORMATS), help="Format of DATA.  [default: by its suffix]"
-    ),
-    click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Type of the values in memory."),
+    _format,
+    _dtype,
     click.option(
         "--zero-based",
         type=click.Choice(["yes", "no", "auto"]),
-        help="svmlight: whether the first feature is number 0 or 1; auto means 1 unless a 0 appears.",
+        help="svmlight: whether the first feature is number 0 or 1.  [default: auto, which is 1 unless a 0 appears]",
     ),
-    click.option("--label", metavar="COLUMN", help="Tables and .npy: the column with the labels, by name or number."),
-    click.option("--labels", type=click.Path(), metavar="FILE", help=".npy and .npz: a file with the labels."),
+    click.option(
+        "--n-features",
+        type=click.IntRange(1),
+        metavar="N",
+        help="svmlight: number of features.  [default: the largest index]",
+    ),
+    click.option(
+        "--max-errors",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="svmlight: how many bad lines to list.",
+    ),
+    _label,
+    _labels,
+    _no_header,
+    click.option("--one-hot", is_flag=True, help="Tables: one feature per category for columns of text."),
+)
+
+#: How a data file to predict is read; the rest is known from the model.
+reading_to_predict = stacked(
+    _format,
+    _dtype,
+    click.option(
+        "--zero-based",
+        type=click.Choice(["yes", "no"]),
+        help="svmlight: whether the first feature is number 0 or 1.  [default: as in training]",
+    ),
+    _label,
+    _labels,
+    _no_header,
 )
 
 #: Who hears what.
@@ -51,14 +94,48 @@ talking = stacked(
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines."),
 )
 
+
+def _check_jobs(_: click.Context, __: click.Parameter, value: int) -> int:
+    if value == 0:
+        raise click.BadParameter("no work is done by 0 threads; -1 means all processors")
+    return value
+
+
 jobs = click.option(
     "-j",
     "--jobs",
     type=int,
     default=-1,
+    callback=_check_jobs,
     show_default="all processors",
     help="Threads; the result does not depend on it.",
 )
+
+
+class Positive(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A finite number above zero, or from zero on."""
+
+    name = "float"
+
+    def __init__(self, zero: bool = False) -> None:
+        self.zero = zero
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        number = click.FLOAT.convert(value, param, ctx)
+        if not ((number >= 0 if self.zero else number > 0) and number < float("inf")):
+            self.fail(
+                f"{value} is not a {'finite number from 0 on' if self.zero else 'positive finite number'}.", param, ctx
+            )
+        return float(number)
+
+
+def refuse_reading(given: dict[str, Any], path: str) -> None:
+    """A model is not read like data: options that say how are an error."""
+    names = {"format_": "format"}
+    for name in ("format_", "dtype", "zero_based", "n_features", "label", "labels", "no_header", "one_hot"):
+        if given.get(name):
+            raise ValueError(f"--{names.get(name, name).replace('_', '-')} does not apply to {path}, which is a model")
 
 
 def read_options(**given: Any) -> ReadOptions:
@@ -75,6 +152,7 @@ def read_options(**given: Any) -> ReadOptions:
         label=given.get("label"),
         labels=given.get("labels"),
         one_hot=given.get("one_hot", False),
+        header=False if given.get("no_header") else None,
         n_jobs=given.get("jobs"),
     )
 
@@ -99,4 +177,6 @@ def tidy(labels: Any) -> Any:
 
 def label_text(label: Any) -> str:
     """A label as text, the way it is printed and given on the command line."""
+    if isinstance(label, bool):
+        return "true" if label else "false"
     return repr(label) if isinstance(label, float) else str(label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import threading
 import time
@@ -48,14 +49,21 @@ class Output:
     def results(self, fields: dict[str, Any], lines: Iterable[str], *, err: bool = False) -> None:
         """The results, as JSON or as text; the lines are made only if they are wanted."""
         if self.as_json:
-            click.echo(json.dumps({**fields, "notes": self.notes}, default=_to_json), err=err)
+            click.echo(json.dumps(_plain({**fields, "notes": self.notes}), allow_nan=False), err=err)
         elif self.talks:
             for line in lines:
                 click.echo(line, err=err)
 
 
-def _to_json(value: Any) -> Any:
-    return value.tolist()  # numpy's arrays and scalars
+def _plain(value: Any) -> Any:
+    """What JSON knows: no numpy, and null for numbers that are not finite."""
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> list[str]:

@@ -13,7 +13,7 @@ from maxmargin.cli.options import (
     jobs,
     label_text,
     read_options,
-    reading,
+    reading_to_predict,
     source,
     talking,
     tidy,
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: With more classes than this the table of classes is left to --json.
 MOST_CLASSES_SHOWN = 60
+#: Scores in memory at once.
+MOST_SCORES = 1 << 20
 
 
 @click.command(short_help="Predict a data file with a model.")
@@ -31,7 +33,7 @@ MOST_CLASSES_SHOWN = 60
 @click.argument("model", type=click.Path())
 @click.argument("out", type=click.Path(allow_dash=True), required=False)
 @click.option("--scores", is_flag=True, help="Write scores instead of labels: one, or one per class, on each line.")
-@reading
+@reading_to_predict
 @jobs
 @talking
 def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) -> int:
@@ -46,27 +48,32 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
     maxmargin predict test.svm model.mm
     maxmargin predict test.svm model.mm labels.txt
     """
+    from maxmargin import _core
     from maxmargin.cli.output import Bar, Output
     from maxmargin.io.data import iter_data
     from maxmargin.io.models import read_any_model
+    from maxmargin.model import best_index
 
     output = Output(given["quiet"], given["as_json"])
+    if scores and out is None:
+        raise ValueError("--scores needs OUT, a file to write them to, or - for standard output")
     trained = read_any_model(model)
     _check_target(out, data, model)
     tally = Tally(trained)
+    names = [label_text(label) for label in trained.classes.tolist()]
     rows = dropped = 0
     with ExitStack() as stack:
         bar = stack.enter_context(Bar(output, "predicting"))
         write = _writer(out, stack)
         for block in iter_data(source(data), trained, read_options(**given)):
-            values = trained.scores(block.X)
-            from maxmargin.model import labels_of_scores
-
-            found = labels_of_scores(values, trained.classes)
-            if write is not None:
-                write(_text(values if scores else found, scores))
-            if block.y is not None:
-                tally.add(tidy(block.y), found)
+            for begin, end in _pieces(block.X.shape[0], len(trained.intercept)):
+                values = trained.scores(_rows(block.X, begin, end))
+                index = best_index(values)
+                if write is not None:
+                    write(_core.write_numbers(values) if scores else _lines_of(index, names))
+                if block.y is not None:
+                    known = slice(None) if block.known is None else block.known[begin:end]
+                    tally.add(tidy(block.y[begin:end][known]), index[known])
             rows += block.X.shape[0]
             dropped += block.dropped
             bar.show(block.done, f"{rows:,} rows")
@@ -93,48 +100,53 @@ def _writer(out: str | None, stack: ExitStack) -> Any:
     if out == "-":
         import sys
 
-        return sys.stdout.write
+        return lambda text: sys.stdout.write(text.decode())
     from maxmargin.io.files import open_to_write
 
     file = stack.enter_context(open_to_write(out))
-    return lambda text: file.write(text.encode())
+    return file.write
 
 
-def _text(values: Any, scores: bool) -> str:
-    if not scores:
-        return "".join(f"{label_text(label)}\n" for label in values.tolist())
-    return "".join(f"{' '.join(map(repr, row))}\n" for row in values.tolist())
+def _pieces(rows: int, columns: int) -> list[tuple[int, int]]:
+    """Ranges of rows with at most a few million scores."""
+    step = max(1, MOST_SCORES // columns)
+    return [(begin, min(begin + step, rows)) for begin in range(0, rows, step)]
+
+
+def _rows(X: Any, begin: int, end: int) -> Any:
+    return X.rows(begin, end) if hasattr(X, "indptr") else X[begin:end]
+
+
+def _lines_of(index: Any, names: list[str]) -> bytes:
+    return "".join(f"{names[k]}\n" for k in index.tolist()).encode()
 
 
 class Tally:
     """Counts of predicted against true labels, block by block."""
 
     def __init__(self, model: Model) -> None:
-        self.classes = model.classes.tolist()
-        self.position = {label: k for k, label in enumerate(self.classes)}
-        self.hits = [0] * len(self.classes)
-        self.predicted = [0] * len(self.classes)
-        self.true = [0] * len(self.classes)
-        self.rows = self.strange = 0
-
-    def add(self, y: Any, found: Any) -> None:
-        """The true and the predicted labels of some rows."""
         import numpy as np
 
-        def counts(labels: Any) -> dict[Any, int]:
-            values, numbers = np.unique(labels, return_counts=True)
-            return dict(zip(values.tolist(), numbers.tolist(), strict=True))
+        self.classes = model.classes.tolist()
+        self.position = {label: k for k, label in enumerate(self.classes)}
+        self.hits, self.predicted, self.true = np.zeros((3, len(self.classes)), dtype=np.int64)
+        self.rows = self.strange = 0
 
+    def add(self, y: Any, index: Any) -> None:
+        """The true labels of some rows, and the numbers of the classes predicted for them."""
+        import numpy as np
+
+        labels, true = np.unique(y, return_inverse=True)
+        # labels that are no classes share one more place
+        places = np.array([self.position.get(label, len(self.classes)) for label in labels.tolist()], dtype=np.intp)
+        true = places[true]
+        size = len(self.classes) + 1
         self.rows += len(y)
-        same_kind = (y.dtype.kind in "UO") == (found.dtype.kind in "UO")
-        hits = counts(found[found == y]) if same_kind else {}
-        predicted = counts(found)
-        true = counts(y)
-        for label, k in self.position.items():
-            self.hits[k] += hits.get(label, 0)
-            self.predicted[k] += predicted.get(label, 0)
-            self.true[k] += true.pop(label, 0)
-        self.strange += sum(true.values())
+        self.hits += np.bincount(true[true == index], minlength=size)[:-1]
+        self.predicted += np.bincount(index, minlength=size)[:-1]
+        counts = np.bincount(true, minlength=size)
+        self.true += counts[:-1]
+        self.strange += int(counts[-1])
 
     @property
     def comparable(self) -> bool:
@@ -151,18 +163,18 @@ class Tally:
         if self.strange:
             output.note(f"{self.strange:,} rows have labels that the model does not know; they count as wrong")
         return {
-            "correct": sum(self.hits),
-            "accuracy": sum(self.hits) / self.rows,
+            "correct": int(self.hits.sum()),
+            "accuracy": float(self.hits.sum() / self.rows),
             "classes": [
-                {"label": label, "precision": p, "recall": r, "f1": f, "rows": self.true[k]}
+                {"label": label, "precision": p, "recall": r, "f1": f, "rows": int(self.true[k])}
                 for k, label in enumerate(self.classes)
                 for p, r, f in [self._measures(k)]
             ],
         }
 
     def _measures(self, k: int) -> tuple[float, float, float]:
-        precision = self.hits[k] / self.predicted[k] if self.predicted[k] else 0.0
-        recall = self.hits[k] / self.true[k] if self.true[k] else 0.0
+        precision = float(self.hits[k] / self.predicted[k]) if self.predicted[k] else 0.0
+        recall = float(self.hits[k] / self.true[k]) if self.true[k] else 0.0
         f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         return precision, recall, f1
 
@@ -173,7 +185,7 @@ class Tally:
         where = f"{rows:,} rows predicted" + (f", written to {out}" if out not in (None, "-") else "")
         if not self.comparable:
             return [where]
-        lines = [where, f"accuracy {100 * sum(self.hits) / self.rows:.4f} % ({sum(self.hits):,} of {self.rows:,})"]
+        lines = [where, f"accuracy {100 * self.hits.sum() / self.rows:.4f} % ({self.hits.sum():,} of {self.rows:,})"]
         if len(self.classes) <= MOST_CLASSES_SHOWN:
             body = [
                 [label_text(label), *(f"{value:.4f}" for value in self._measures(k)), f"{self.true[k]:,}"]

@@ -11,6 +11,7 @@ import click
 from maxmargin.cli.options import (
     LOSSES,
     SOLVERS,
+    Positive,
     data_argument,
     jobs,
     label_text,
@@ -20,6 +21,9 @@ from maxmargin.cli.options import (
     talking,
     tidy,
 )
+
+#: Suffixes that say that a file is data and nothing more.
+TEXT_SUFFIXES = (".svm", ".svmlight", ".libsvm", ".txt", ".dat", ".data")
 
 if TYPE_CHECKING:
     from maxmargin.cli.output import Output
@@ -31,14 +35,26 @@ if TYPE_CHECKING:
 @data_argument
 @click.argument("model", type=click.Path(), required=False)
 @click.option("--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin.")
-@click.option("-C", "C", type=float, default=1.0, show_default=True, help="Weight of the losses: larger fits closer.")
-@click.option("--tol", type=float, default=1e-3, show_default=True, help="Certified relative duality gap to reach.")
+@click.option(
+    "-C", "C", type=Positive(), default=1.0, show_default=True, help="Weight of the losses: larger fits closer."
+)
+@click.option(
+    "--tol", type=Positive(zero=True), default=1e-3, show_default=True, help="Certified relative duality gap to reach."
+)
 @click.option("--solver", type=click.Choice(SOLVERS), default="auto", show_default=True, help="Method.")
-@click.option("--max-iter", type=int, default=10_000, show_default=True, help="Most epochs per class and stage.")
-@click.option("--time-limit", type=float, metavar="SECONDS", help="Stop training after this time with the best so far.")
+@click.option(
+    "--max-iter", type=click.IntRange(1), default=10_000, show_default=True, help="Most epochs per class and stage."
+)
+@click.option(
+    "--time-limit", type=Positive(), metavar="SECONDS", help="Stop training after this time with the best so far."
+)
 @click.option("--no-intercept", is_flag=True, help="Fit no intercept.")
 @click.option(
-    "--intercept-scaling", type=float, default=1.0, show_default=True, help="Larger regularises the intercept less."
+    "--intercept-scaling",
+    type=Positive(),
+    default=1.0,
+    show_default=True,
+    help="Larger regularises the intercept less.",
 )
 @click.option(
     "--class-weight",
@@ -50,9 +66,6 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed.")
 @jobs
 @reading
-@click.option("--n-features", type=int, metavar="N", help="svmlight: number of features.  [default: the largest index]")
-@click.option("--max-errors", type=int, default=1, show_default=True, help="svmlight: how many bad lines to list.")
-@click.option("--one-hot", is_flag=True, help="Tables: one feature per category for columns of text.")
 @click.option("--dual", is_flag=True, help="Keep the dual variables in the model file.")
 @click.option("--liblinear", metavar="OPTIONS", help="LIBLINEAR's options in its own words, such as '-s 3 -c 1 -B 1'.")
 @talking
@@ -106,10 +119,18 @@ def _take_liblinear(context: click.Context, given: dict[str, Any]) -> list[str]:
     from maxmargin.cli.liblinear_options import parse_liblinear
 
     options, notes = parse_liblinear(given["liblinear"])
+
+    def is_given(name: str) -> bool:
+        return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
     for name, value in options.items():
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+        if is_given(name):
             raise click.UsageError(f"--liblinear sets {name.replace('_', '-')} too; give it once only", context)
         given[name] = value
+    if "no_intercept" not in options:
+        if is_given("intercept_scaling"):
+            raise click.UsageError("--liblinear fits no intercept without -B; give its scaling there", context)
+        given["no_intercept"] = True  # LIBLINEAR's default
     return notes
 
 
@@ -118,7 +139,9 @@ def _target(data: str, model: str | None) -> str:
     if model is None:
         if data == "-":
             raise ValueError("name the MODEL to write when DATA is standard input")
-        model = f"{os.path.basename(data).split('.')[0] or 'model'}.mm"
+        model = _default_name(data)
+    if model == "-":
+        raise ValueError("a model is written to a file, not to standard output")
     if os.path.exists(data) and os.path.exists(model) and os.path.samefile(data, model):
         raise ValueError(f"{model}: the model would overwrite the data; give it another name")
     folder = os.path.dirname(os.path.realpath(model))
@@ -129,6 +152,17 @@ def _target(data: str, model: str | None) -> str:
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{model}: the folder {folder} is not writable")
     return model
+
+
+def _default_name(data: str) -> str:
+    """The name of the data in the current folder, with the suffix of models in place of that of data."""
+    from maxmargin.io.data import SUFFIXES
+    from maxmargin.io.files import MAGIC
+
+    name, suffix = os.path.splitext(os.path.basename(data))
+    if suffix.lower() in MAGIC:
+        name, suffix = os.path.splitext(name)
+    return f"{name if suffix.lower() in (*SUFFIXES, *TEXT_SUFFIXES) else name + suffix}.mm"
 
 
 def _load(data: str, given: dict[str, Any]) -> Data:
@@ -163,10 +197,10 @@ def _train(data: Data, given: dict[str, Any], output: Output) -> Model:
             "(regression), which is not what a classifier does"
         )
     parameters = _parameters(given, _class_weight(given["class_weight"], classes))
-    if not (given["C"] > 0 and np.isfinite(given["C"])):
-        raise ValueError(f"-C must be a positive number, not {given['C']}")
-    if not (given["intercept_scaling"] > 0 and np.isfinite(given["intercept_scaling"])):
-        raise ValueError(f"--intercept-scaling must be a positive number, not {given['intercept_scaling']}")
+    if given["liblinear"] and given["class_weight"] and len(classes) > 2:
+        from maxmargin.cli.liblinear_options import WEIGHTS_NOTE
+
+        output.note(WEIGHTS_NOTE)
     if given["no_intercept"] and given["intercept_scaling"] != 1.0:
         raise ValueError("--intercept-scaling has no meaning with --no-intercept")
     with Bar(output, "training") as bar:
@@ -212,6 +246,8 @@ def _class_weight(words: tuple[str, ...], classes: Any) -> dict[Any, float] | st
             raise ValueError(f"--class-weight {word}: there is no class {label!r}; the classes are {shown}")
         if by_text[label] in weights:
             raise ValueError(f"--class-weight names the class {label!r} twice")
+        if not 0 <= weight < float("inf"):
+            raise ValueError(f"--class-weight {word}: a weight is a finite number that is not negative")
         weights[by_text[label]] = weight
     return weights
 

@@ -11,7 +11,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,8 @@ from numpy.typing import NDArray
 from maxmargin.csr import Csr
 from maxmargin.io.data import Data, ReadOptions
 from maxmargin.io.files import PathLike
+from maxmargin.model import Model
+from maxmargin.problems import make_rows
 
 BLOCK_VALUES = 1 << 22
 
@@ -61,26 +62,25 @@ def read_npz(path: PathLike, options: ReadOptions) -> Data:
             y: NDArray[Any] | None = read_labels(options.labels)
         else:
             y = get("y") if "y" in names else None
-    return Data(X, _checked_labels(y, X.shape[0], name))
+        qid = get("qid").astype(np.int64) if "qid" in names else None
+    if isinstance(X, Csr):
+        try:
+            make_rows(X)  # checks that no index points outside
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+    return Data(X, _checked_labels(y, X.shape[0], name), qid=qid)
 
 
 def read_npy(path: PathLike, options: ReadOptions) -> Data:
     """A dense matrix; used in place when the labels are elsewhere, copied without their column otherwise."""
     name = os.fspath(path)
-    table = _load_npy(name)
-    if table.ndim != 2:
-        raise ValueError(f"{name}: expected a matrix, but the array has {table.ndim} dimensions")
+    table = _load_matrix(name)
     if options.label is None:
         y = None if options.labels is None else read_labels(options.labels)
         return Data(_as_rows(table, options, name), _checked_labels(y, table.shape[0], name))
     if options.labels is not None:
         raise ValueError("give either the column of the labels (--label) or their file (--labels), not both")
-    try:
-        column = int(options.label)
-    except ValueError as error:
-        raise ValueError(f"{name}: the columns have no names; give the number of the label column") from error
-    if not -table.shape[1] <= column < table.shape[1]:
-        raise ValueError(f"{name}: there is no column {column}; there are {table.shape[1]}, counted from 0")
+    column = _label_column(table, options.label, name)
     X = _as_rows(np.delete(table, column, axis=1), options, name)
     return Data(X, _checked_labels(np.array(table[:, column]), table.shape[0], name), source={"label": column})
 
@@ -104,36 +104,77 @@ def read_labels(path: PathLike) -> NDArray[Any]:
         return np.array(lines)
 
 
-def blocks_of_rows(data: Data) -> Iterator[Data]:
-    """The same rows in blocks."""
-    X, size = data.X, data.X.shape[0]
-    step = max(1, BLOCK_VALUES // max(1, data.X.shape[1])) if isinstance(X, np.ndarray) else size
-    for begin in range(0, size, max(step, 1)):
-        end = min(begin + step, size)
-        part = X[begin:end] if isinstance(X, np.ndarray) else X
-        yield replace(data, X=part, y=None if data.y is None else data.y[begin:end], done=end / size)
+def iter_npy(path: PathLike, model: Model, options: ReadOptions) -> Iterator[Data]:
+    """A dense matrix to predict, in blocks; a label column is where the model's training data had it, if it fits."""
+    name = os.fspath(path)
+    table = _load_matrix(name)
+    size, features = table.shape[0], model.coef.shape[1]
+    column: int | None = None
+    if options.label is not None:
+        column = _label_column(table, options.label, name)
+    elif table.shape[1] == features + 1 and isinstance(model.source.get("label"), int):
+        column = model.source["label"]
+    if table.shape[1] - (column is not None) != features:
+        raise ValueError(
+            f"{name}: the data have {table.shape[1] - (column is not None)} features, the model {features}"
+        )
+    y = None if options.labels is None else _checked_labels(read_labels(options.labels), size, name)
+    step = max(1, BLOCK_VALUES // table.shape[1])
+    for begin in range(0, size, step):
+        part = table[begin : begin + step]
+        labels = None if y is None else y[begin : begin + step]
+        if column is not None:
+            labels = _checked_labels(np.array(part[:, column]), len(part), name)
+            part = np.delete(part, column, axis=1)
+        yield Data(_as_rows(part, options, name), labels, done=min((begin + step) / size, 1.0))
 
 
 @contextmanager
 def _open_npz(name: str) -> Iterator[Any]:
     with open(name, "rb") as file:  # numpy would leave it open when the archive is broken
-        try:
+        with _numpy_errors(name):
             arrays = np.load(file, allow_pickle=False)
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{name}: not a readable file of numpy ({error})") from error
         if isinstance(arrays, np.ndarray):
             raise ValueError(f"{name}: this is a .npy file; name it so")
         yield arrays
+
+
+def _load_matrix(name: str) -> NDArray[Any]:
+    table = _load_npy(name)
+    if table.ndim != 2:
+        raise ValueError(f"{name}: expected a matrix, but the array has {table.ndim} dimensions")
+    return table
+
+
+def _label_column(table: NDArray[Any], label: str, name: str) -> int:
+    try:
+        column = int(label)
+    except ValueError as error:
+        raise ValueError(f"{name}: the columns have no names; give the number of the label column") from error
+    if not -table.shape[1] <= column < table.shape[1]:
+        raise ValueError(f"{name}: there is no column {column}; there are {table.shape[1]}, counted from 0")
+    return column % int(table.shape[1])
 
 
 def _load_npy(name: str) -> NDArray[Any]:
     with open(name, "rb") as file:
         if file.read(2) == b"PK":
             raise ValueError(f"{name}: this is a .npz file; name it so")
-    try:
+    with _numpy_errors(name):
         return np.asarray(np.load(name, mmap_mode="r", allow_pickle=False))
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{name}: not a readable file of numpy ({error})") from error
+
+
+@contextmanager
+def _numpy_errors(name: str) -> Iterator[None]:
+    """A broken header can make numpy raise almost anything, because it is read as a Python literal."""
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        # what is neither .npy nor .npz is a pickle to numpy, which invites to load it
+        what = "" if "pickle" in str(error) else f" ({str(error)[:200]})"
+        raise ValueError(f"{name}: not a readable file of numpy{what}") from error
 
 
 def _as_float(values: NDArray[Any], options: ReadOptions, name: str) -> NDArray[Any]:

@@ -6,14 +6,15 @@ training data were read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from maxmargin.io.files import PathLike, plain_suffix
+from maxmargin.io.files import MAGIC, PathLike, plain_suffix
 from maxmargin.model import Model
 
 #: Format by suffix; everything else is svmlight.
@@ -46,6 +47,10 @@ class Data:
         Share of the file read so far, where it is known.
     dropped : int
         Values left out because the model does not know their feature or category.
+    known : ndarray of bool or None
+        Which rows have a label, where some of a file to predict have none.
+    qid : ndarray or None
+        Query numbers, if there are any.
     """
 
     X: Any
@@ -54,6 +59,8 @@ class Data:
     source: dict[str, Any] = field(default_factory=dict)
     done: float | None = None
     dropped: int = 0
+    known: NDArray[np.bool_] | None = None
+    qid: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,8 @@ class ReadOptions:
         For .npy and .npz: a file with the labels.
     one_hot : bool
         For tables: turn columns of text into one feature per category.
+    header : bool or None
+        For CSV and TSV: whether the first line holds the names of the columns.
     n_jobs : int or None
         Threads, for svmlight.
     """
@@ -90,6 +99,7 @@ class ReadOptions:
     label: str | None = None
     labels: PathLike | None = None
     one_hot: bool = False
+    header: bool | None = None
     n_jobs: int | None = None
 
     def format_of(self, path: PathLike | Any) -> str:
@@ -97,6 +107,11 @@ class ReadOptions:
         known = self.format or ("svmlight" if hasattr(path, "read") else SUFFIXES.get(plain_suffix(path), "svmlight"))
         if known not in FORMATS:
             raise ValueError(f"format {known!r} is unknown; choose from {', '.join(FORMATS)}")
+        if hasattr(path, "read"):
+            if known != "svmlight":
+                raise ValueError(f"standard input is read as svmlight only, not as {known}")
+        elif known in ("npz", "npy", "parquet") and os.path.splitext(path)[1].lower() in MAGIC:
+            raise ValueError(f"{path}: unpack it first; only text files are read packed")
         given = {
             "zero_based": self.zero_based is not None,
             "n_features": self.n_features is not None,
@@ -104,22 +119,24 @@ class ReadOptions:
             "label": self.label is not None,
             "labels": self.labels is not None,
             "one_hot": self.one_hot,
+            "header": self.header is not None,
         }
         works = {
             "svmlight": {"zero_based", "n_features", "max_errors"},
             "npz": {"labels"},
             "npy": {"label", "labels"},
-        }.get(known, {"label", "one_hot"})
+            "parquet": {"label", "one_hot"},
+        }.get(known, {"label", "one_hot", "header"})
         for option, is_given in given.items():
             if is_given and option not in works:
-                raise ValueError(
-                    f"{option.replace('_', '-')} does not apply to {known} data; these options do: "
-                    f"{', '.join(sorted(name.replace('_', '-') for name in works))}"
-                )
+                words = {"header": "--no-header"}.get(option, f"--{option.replace('_', '-')}")
+                raise ValueError(f"{words} does not apply to {known} data")
         return known
 
 
-def read_data(path: PathLike | Any, options: ReadOptions | None = None, *, need_labels: bool = True) -> Data:
+def read_data(
+    path: PathLike | Any, options: ReadOptions | None = None, *, need_labels: bool = True, with_qid: bool = False
+) -> Data:
     r"""Rows and labels of a whole file.
 
     Parameters
@@ -130,6 +147,8 @@ def read_data(path: PathLike | Any, options: ReadOptions | None = None, *, need_
         How to read it.
     need_labels : bool, default=True
         Whether a file without labels is an error.
+    with_qid : bool, default=False
+        Whether to keep the query numbers of svmlight files that have them.
 
     Examples
     --------
@@ -141,17 +160,18 @@ def read_data(path: PathLike | Any, options: ReadOptions | None = None, *, need_
     options = options or ReadOptions()
     known = options.format_of(path)
     if known == "svmlight":
-        from maxmargin.io.svmlight import read_svmlight
+        from maxmargin.io.svmlight import has_qid, read_svmlight
 
         parsed = read_svmlight(
             path,
+            qid=with_qid and has_qid(path),
             dtype=np.float64 if options.dtype is None else options.dtype,
             n_features=options.n_features,
             zero_based="auto" if options.zero_based is None else options.zero_based,
             max_errors=options.max_errors,
             n_jobs=options.n_jobs,
         )
-        return Data(parsed.X, parsed.y, source={"zero_based": parsed.zero_based})
+        return Data(parsed.X, parsed.y, source={"zero_based": parsed.zero_based}, qid=parsed.qid)
     if known in ("npz", "npy"):
         from maxmargin.io.arrays import read_npy, read_npz
 
@@ -172,17 +192,23 @@ def iter_data(path: PathLike | Any, model: Model, options: ReadOptions) -> Itera
     """Blocks of rows of a file to predict, with the features the model knows."""
     known = options.format_of(path)
     features = model.coef.shape[1]
-    if options.n_features is not None:
-        raise ValueError("n-features is known from the model when predicting; leave it out")
     if known == "svmlight":
         yield from _iter_svmlight(path, model, options)
-    elif known in ("npz", "npy"):
-        from maxmargin.io.arrays import blocks_of_rows
+    elif known == "npz":
+        from maxmargin.io.arrays import read_npz
 
-        data = read_data(path, options, need_labels=False)
-        if data.X.shape[1] != features:
+        data = read_npz(path, options)
+        if hasattr(data.X, "indptr"):
+            X, dropped = data.X.with_columns(features)
+            yield replace(data, X=X, dropped=dropped)
+        elif data.X.shape[1] != features:
             raise ValueError(f"{path}: the data have {data.X.shape[1]} features, the model {features}")
-        yield from blocks_of_rows(data)
+        else:
+            yield data
+    elif known == "npy":
+        from maxmargin.io.arrays import iter_npy
+
+        yield from iter_npy(path, model, options)
     else:
         from maxmargin.io.tables import iter_table
 
@@ -190,15 +216,11 @@ def iter_data(path: PathLike | Any, model: Model, options: ReadOptions) -> Itera
 
 
 def _iter_svmlight(path: Any, model: Model, options: ReadOptions) -> Iterator[Data]:
-    import os
-
     from maxmargin.io.svmlight import iter_svmlight
 
     zero_based = options.zero_based
     if zero_based is None:
         zero_based = model.source.get("zero_based", False)
-    if zero_based == "auto":
-        raise ValueError("a file to predict is read in blocks, so zero-based must be yes or no, not auto")
     total = 0 if hasattr(path, "read") else os.stat(path).st_size
     compressed = hasattr(path, "read") or plain_suffix(path) != os.path.splitext(path)[1].lower()
     read = 0

@@ -49,15 +49,44 @@ def open_compressed(file: Any, suffix: str, mode: str) -> IO[bytes]:
     return cast("IO[bytes]", zstd.ZstdFile(file, mode))
 
 
-def decompressed(file: Any, name: str) -> Any:
-    """A seekable binary file as it is, or through what decompresses it, by its first bytes."""
+class _Ahead:
+    """A binary stream of which the first bytes have been read already."""
+
+    def __init__(self, start: bytes, rest: Any) -> None:
+        self.start = start
+        self.rest = rest
+
+    def read(self, size: int = -1) -> bytes:
+        if 0 <= size <= len(self.start):
+            start, self.start = self.start[:size], self.start[size:]
+            return start
+        start, self.start = self.start, b""
+        return start + bytes(self.rest.read(size - len(start) if size >= 0 else -1))
+
+    def seekable(self) -> bool:
+        return False
+
+    def readable(self) -> bool:
+        return True
+
+
+def decompressed(file: Any) -> Any:
+    """A binary stream through what decompresses it, by its first bytes; a plain one to be read from the start."""
     start = file.read(8)
-    file.seek(0)
+    if isinstance(start, str):
+        raise TypeError("the file is open in text mode; open it in binary mode ('rb')")
+    suffix = compression_of(start)
+    ahead = _Ahead(start, file)
+    return ahead if suffix is None else open_compressed(ahead, suffix, "rb")
+
+
+def check_suffix(start: bytes, name: str) -> str | None:
+    """The compression of a file with this beginning; an error if its name says another."""
     suffix = compression_of(start)
     claimed = os.path.splitext(name)[1].lower()
     if claimed in MAGIC and suffix != claimed:
         raise ValueError(f"{name}: the name says {claimed}, but the file is not compressed that way")
-    return file if suffix is None else open_compressed(file, suffix, "rb")
+    return suffix
 
 
 @contextmanager
@@ -97,17 +126,18 @@ def atomic_write(path: PathLike) -> Iterator[IO[bytes]]:
     ...     os.listdir(folder)
     ['a.txt']
     """
-    target = os.path.realpath(path)
-    folder, name = os.path.split(target)
     mode: int | None = None
     with suppress(FileNotFoundError):
-        mode = os.stat(target).st_mode
+        mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
-            raise IsADirectoryError(f"{path} is a folder, not a file")
-        if not stat.S_ISREG(mode):
-            with open(target, "wb") as file:
+            raise IsADirectoryError(f"{os.fspath(path)} is a folder, not a file")
+        # /dev/stdout may lead to an ordinary file that others write to as well
+        if not stat.S_ISREG(mode) or os.fspath(path).startswith("/dev/"):
+            with open(path, "wb") as file:
                 yield file
             return
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"the folder {folder} does not exist")
     descriptor, temporary = _create_beside(folder, name)
@@ -160,8 +190,6 @@ def line_blocks(file: Any, size: int) -> Iterator[bytes]:
     pieces: list[bytes] = []
     while True:
         piece = file.read(size)
-        if isinstance(piece, str):
-            raise TypeError("the file is open in text mode; open it in binary mode ('rb')")
         if not piece:
             break
         cut = piece.rfind(b"\n") + 1

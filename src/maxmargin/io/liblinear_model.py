@@ -17,7 +17,6 @@ keep the file's order.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -73,14 +72,8 @@ def write_liblinear(model: Model, path: PathLike) -> None:
             file.write("".join(f"{' '.join(map(repr, row))} \n" for row in block).encode())
 
 
-def read_liblinear(path: PathLike) -> Model:
-    """Read a LIBLINEAR model of an SVM for classification."""
-    with open(path, "rb") as file:
-        return parse_liblinear(file.read(), os.fspath(path))
-
-
 def parse_liblinear(contents: bytes, name: str) -> Model:
-    """The model in the contents of a file; `ValueError` with its name if there is none."""
+    """The SVM for classification in the contents of a file; `ValueError` with its name if there is none."""
     head, mark, body = contents.partition(b"\nw\n")
     if not mark:
         head, mark, body = contents.replace(b"\r\n", b"\n").partition(b"\nw\n")

@@ -10,7 +10,6 @@ Arrays: ``coef`` (or ``coef.data``, ``coef.indices``, ``coef.indptr`` when that 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -58,17 +57,12 @@ def write_model(model: Model, path: PathLike, *, dual: bool = True) -> None:
         file.write(contents)
 
 
-def read_model(path: PathLike) -> Model:
-    """The model in a file; `ModelFileError` if there is any doubt about it."""
-    size = os.stat(path).st_size
-    if size > LARGEST_FILE:
-        raise ModelFileError(f"{os.fspath(path)}: too large for a model file ({size} bytes)")
-    with open(path, "rb") as file:
-        contents = file.read()
+def parse_model(contents: bytes, name: str) -> Model:
+    """The model in the contents of a file; `ModelFileError` with its name if there is any doubt about it."""
     try:
         return from_bytes(contents)
     except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error}") from error.__cause__
+        raise ModelFileError(f"{name}: {error}") from error.__cause__
 
 
 def to_bytes(model: Model, *, dual: bool = True) -> bytes:
@@ -90,7 +84,7 @@ def to_bytes(model: Model, *, dual: bool = True) -> bytes:
         "source": model.source,
         "training": None if model.training is None else _pack_training(model.training, tensors, dual),
     }
-    text = json.dumps(header, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(header, separators=(",", ":"))
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     return save(arrays, {ENTRY: f"{_checksum(text, arrays)} {text}"})
 
@@ -359,6 +353,7 @@ class _Fields:
         source: dict[str, Any] = self.get("source", dict)
         checks: dict[str, Callable[[Any], bool]] = {
             "zero_based": lambda value: isinstance(value, bool),
+            "header": lambda value: isinstance(value, bool),
             "label": lambda value: value is None or isinstance(value, (str, int)),
             "columns": lambda value: _are_columns(value, features),
         }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from maxmargin.io.files import PathLike
-from maxmargin.io.liblinear_model import START, read_liblinear, write_liblinear
-from maxmargin.io.model_file import read_model, write_model
+from maxmargin.io.liblinear_model import START, parse_liblinear, write_liblinear
+from maxmargin.io.model_file import parse_model, write_model
 from maxmargin.model import Model
 
 FORMATS = ("maxmargin", "liblinear")
@@ -91,8 +92,9 @@ def load_model(path: PathLike) -> Any:
 def read_any_model(path: PathLike) -> Model:
     """`load_model` without scikit-learn."""
     with open(path, "rb") as file:
-        start = file.read(len(START))
-    return read_liblinear(path) if start == START else read_model(path)
+        contents = file.read()
+    parse = parse_liblinear if contents.startswith(START) else parse_model
+    return parse(contents, os.fspath(path))
 
 
 def write_any_model(model: Model, path: PathLike, *, format: str = "maxmargin", dual: bool = False) -> None:  # noqa: A002

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from maxmargin import _core
 from maxmargin.csr import Csr
 from maxmargin.io.files import (
     PathLike,
+    check_suffix,
     clear_read_errors,
     decompressed,
     is_stream,
@@ -214,6 +216,18 @@ def read_svmlight(
     )
 
 
+def has_qid(path_or_file: PathLike | Any) -> bool:
+    """Whether the first row of a file has a query number; false for streams, which could not be read again."""
+    if is_stream(path_or_file) or not os.path.isfile(path_or_file):
+        return False
+    for text, _ in _texts(path_or_file, _name(path_or_file), 1 << 16):
+        for line in bytes(text).splitlines():
+            words = line.partition(b"#")[0].split(maxsplit=2)
+            if words:
+                return any(word.startswith(b"qid:") for word in words[:2])
+    return False
+
+
 def iter_svmlight(
     path_or_file: PathLike | Any,
     *,
@@ -283,6 +297,10 @@ def save_svmlight(
     rows = _rows_to_write(X)
     size = rows.shape[0]
     labels, label_starts = _labels_to_write(y, size, multilabel)
+    if label_starts is not None:
+        bare = np.flatnonzero((np.diff(label_starts) == 0) & (np.diff(rows.indptr) == 0))
+        if bare.size:
+            raise ValueError(f"row {bare[0]} has neither labels nor features, which would be a blank line")
     queries = None
     if qid is not None:
         queries = np.ascontiguousarray(qid)
@@ -330,14 +348,17 @@ def _texts(source: Any, name: str, block: int | None) -> Iterator[tuple[Any, int
     A plain file is mapped into memory and, without ``block``, comes in one piece.
     """
     if is_stream(source):
-        yield from _stream_blocks(source, block or BLOCK)
+        with clear_read_errors(name):
+            yield from _stream_blocks(decompressed(source), block or BLOCK)
         return
     with open(source, "rb") as file, clear_read_errors(name):
-        opened = decompressed(file, name) if file.seekable() else file
-        if opened is file and os.fstat(file.fileno()).st_size > 0 and file.seekable():
-            yield from _mapped_blocks(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), block)
-        else:
-            yield from _stream_blocks(opened, block or BLOCK)
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            packed = check_suffix(file.read(8), name)
+            file.seek(0)
+            if packed is None and os.fstat(file.fileno()).st_size > 0:
+                yield from _mapped_blocks(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), block)
+                return
+        yield from _stream_blocks(decompressed(file), block or BLOCK)
 
 
 def _mapped_blocks(mapped: mmap.mmap, block: int | None) -> Iterator[tuple[Any, int]]:
@@ -401,14 +422,14 @@ def _label_tuples(result: dict[str, Any]) -> Iterator[tuple[float, ...]]:
 
 def _rows_to_write(X: Any) -> Csr:
     """Rows in CSR with increasing indices and finite float values."""
+    if isinstance(X, Csr):
+        X = X.to_scipy()
     if hasattr(X, "tocsr"):
         X = X.tocsr()
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
         rows = Csr(X.data, X.indices, X.indptr, X.shape)
-    elif isinstance(X, Csr):
-        rows = X
     else:
         dense = np.asarray(X)
         if dense.ndim != 2:
@@ -422,8 +443,8 @@ def _rows_to_write(X: Any) -> Csr:
         )
     values = rows.data
     if values.dtype not in (np.float32, np.float64):
-        if values.dtype.kind not in "iub":
-            raise TypeError(f"X must hold numbers, not {values.dtype}")
+        if values.dtype.kind not in "iubf" or values.dtype.itemsize > 8:
+            raise TypeError(f"X must hold numbers of at most 64 bits, not {values.dtype}")
         values = values.astype(np.float64)
     if not np.all(np.isfinite(values)):
         raise ValueError("X contains NaN or infinity, which svmlight files cannot hold")

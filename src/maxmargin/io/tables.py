@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from maxmargin.csr import Csr
 from maxmargin.io.data import Data, ReadOptions
-from maxmargin.io.files import PathLike
+from maxmargin.io.files import PathLike, clear_read_errors, decompressed, line_blocks
 from maxmargin.model import Model
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 #: Names that say that a column holds the labels.
 LABEL_NAMES = ("label", "target", "class", "y")
 BLOCK_ROWS = 1 << 16
+BLOCK_BYTES = 1 << 24
+SEPARATORS = {"csv": ",", "tsv": "\t"}
+#: Cells that stand for no value, beside empty ones.
+MISSING = ("NA", "N/A", "null", "NULL")
 
 #: A column and what becomes of it: itself (None), or one feature per category.
 Columns = list[list[Any]]
@@ -31,15 +36,22 @@ Columns = list[list[Any]]
 def read_table(path: PathLike, format_: str, options: ReadOptions, *, need_labels: bool = True) -> Data:
     """A whole table."""
     name = os.fspath(path)
-    frame = _collect(_scan(name, format_, {}), name)
-    label = _label_column(frame.columns, options.label, name, need_labels)
-    features = frame.drop(label) if label is not None else frame
-    if features.width == 0 or frame.height == 0:
-        raise ValueError(f"{name}: the table has {frame.height} rows and {features.width} columns of features")
-    columns = _columns_of(features, name, options.one_hot)
-    X, _ = _features(features, columns, name, options, first_row=0)
-    y = None if label is None else _labels(frame[label], name, first_row=0)
-    return Data(X, y, feature_names=names_of(columns), source={"label": label, "columns": columns})
+    header = options.header is not False
+    with polars_errors(name):
+        frame = _read_csv(name, format_, header) if format_ in SEPARATORS else _polars().read_parquet(name, glob=False)
+        label = _label_column(frame.columns, options.label, name, need_labels)
+        features = frame.drop(label) if label is not None else frame
+        if features.width == 0 or frame.height == 0:
+            raise ValueError(f"{name}: the table has {frame.height} rows and {features.width} columns of features")
+        columns = _columns_of(features, name, options.one_hot)
+        X, _ = _features(features, columns, name, options, first_row=0)
+        y = None
+        if label is not None:
+            y, known = _labels(frame[label], name)
+            if not known.all():
+                raise ValueError(f"{name}: the label {label!r} is missing in row {int(np.argmin(known)) + 1}")
+    source = {"label": label, "columns": columns, **({} if header else {"header": False})}
+    return Data(X, y, feature_names=names_of(columns), source=source)
 
 
 def iter_table(path: PathLike, format_: str, model: Model, options: ReadOptions) -> Iterator[Data]:
@@ -48,16 +60,37 @@ def iter_table(path: PathLike, format_: str, model: Model, options: ReadOptions)
     columns: Columns | None = model.source.get("columns")
     if columns is None and model.feature_names is not None:
         columns = [[column, None] for column in model.feature_names]
-    overrides = {} if columns is None else {column: kinds is not None for column, kinds in columns}
+    texts = {column for column, categories in columns or [] if categories is not None}
     if model.classes.dtype.kind in "UO" and model.source.get("label") is not None:
-        overrides[model.source["label"]] = True  # labels that look like numbers in this file are texts all the same
-    lazy = _scan(name, format_, overrides)
-    present = _column_names(lazy, name)
+        texts.add(model.source["label"])  # labels that look like numbers in this file are texts all the same
+    header = model.source.get("header", True) if options.header is None else options.header
+    first_row = 0
+    label: str | None = None
+    with polars_errors(name):
+        frames = _iter_csv(name, format_, header, texts) if format_ in SEPARATORS else _iter_parquet(name)
+        for frame in frames:
+            if first_row == 0:
+                label = _label_to_compare(frame.columns, model, options, columns, name)
+                columns = _columns_to_use(frame.columns, label, model, columns, name)
+            assert columns is not None
+            features = frame.select([column for column, _ in columns])
+            X, dropped = _features(features, columns, name, options, first_row)
+            y, known = (None, None) if label is None else _labels(frame[label], name)
+            first_row += frame.height
+            yield Data(X, y, dropped=dropped, known=known)
+
+
+def _label_to_compare(
+    present: list[str], model: Model, options: ReadOptions, columns: Columns | None, name: str
+) -> str | None:
+    """The column with the true labels, if there is one: as asked for, as in training, or by a usual name."""
     label = options.label
     if label is None and model.source.get("label") in present:
         label = model.source["label"]
-    known = {column for column, _ in columns or []}
-    label = _label_column(present, label, name, False, known)
+    return _label_column(present, label, name, False, {column for column, _ in columns or []})
+
+
+def _columns_to_use(present: list[str], label: str | None, model: Model, columns: Columns | None, name: str) -> Columns:
     if columns is None:
         columns = [[column, None] for column in present if column != label]
         if len(columns) != model.coef.shape[1]:
@@ -68,16 +101,7 @@ def iter_table(path: PathLike, format_: str, model: Model, options: ReadOptions)
             f"{name}: the model needs the column {missing[0]!r}, which is not there"
             + (f" (nor are {len(missing) - 1} others)" if len(missing) > 1 else "")
         )
-    if options.one_hot:
-        raise ValueError("one-hot is known from the model when predicting; leave it out")
-    wanted = [column for column, _ in columns] + ([] if label is None else [label])
-    first_row = 0
-    for frame in _batches(lazy.select(wanted), name):
-        features = frame.select([column for column, _ in columns])
-        X, dropped = _features(features, columns, name, options, first_row)
-        y = None if label is None else _labels(frame[label], name, first_row)
-        first_row += frame.height
-        yield Data(X, y, dropped=dropped)
+    return columns
 
 
 def names_of(columns: Columns) -> list[str]:
@@ -97,50 +121,100 @@ def _polars() -> Any:
     return polars
 
 
-def _scan(name: str, format_: str, overrides: dict[str, bool]) -> Any:
-    """The table, not read yet. Columns the model knows are read as text (true) or as numbers (false)."""
+@contextmanager
+def polars_errors(name: str) -> Iterator[None]:
+    """Turn what polars raises into a ``ValueError`` with the name of the file."""
+    pl = _polars()
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{name}: the table cannot be read ({str(error).splitlines()[0][:300]})") from error
+
+
+def _csv(text: bytes, format_: str, names: list[str] | None, kinds: dict[str, Any] | None) -> pl.DataFrame:
+    """Lines of CSV as a table; the first one holds the names unless they are given."""
+    frame: pl.DataFrame = _polars().read_csv(
+        text,
+        separator=SEPARATORS[format_],
+        has_header=names is None,
+        new_columns=names,
+        infer_schema_length=None,
+        schema_overrides=kinds or None,
+        null_values=list(MISSING),
+    )
+    return frame
+
+
+def _names(text: bytes, format_: str, header: bool, name: str) -> list[str]:
+    """The names of the columns: in the first line, or their numbers."""
+    frame = _polars().read_csv(text, separator=SEPARATORS[format_], has_header=False, infer_schema=False, n_rows=1)
+    if not header:
+        return [str(k) for k in range(frame.width)]
+    names = ["" if cell is None else str(cell) for cell in frame.row(0)] if frame.height else []
+    if names and all(_is_number(cell) for cell in names):
+        raise ValueError(
+            f"{name}: the first line holds numbers ({', '.join(names[:3])}, ...), not names; say --no-header "
+            "if there are no names"
+        )
+    twice = next((cell for cell in names if names.count(cell) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{name}: there are several columns named {twice!r}")
+    return names
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_csv(name: str, format_: str, header: bool) -> pl.DataFrame:
+    with open(name, "rb") as file, clear_read_errors(name):
+        text = decompressed(file).read()
+    names = _names(text, format_, header, name)
+    return _csv(text, format_, None if header else names, None)
+
+
+def _iter_csv(name: str, format_: str, header: bool, texts: set[str]) -> Iterator[pl.DataFrame]:
+    """A CSV file in blocks of lines, each with types of its own: numbers become floats in the end."""
+    pl = _polars()
+    names: list[str] | None = None
+    with open(name, "rb") as file, clear_read_errors(name):
+        for block in _csv_blocks(decompressed(file)):
+            text = block
+            if names is None:
+                names = _names(text, format_, header, name)
+                if header:
+                    text = text[text.find(b"\n") + 1 :] if b"\n" in text else b""
+            if text.strip():
+                kinds = {column: pl.String for column in texts if column in names}
+                yield _csv(text, format_, names, kinds)
+
+
+def _csv_blocks(file: Any) -> Iterator[bytes]:
+    """Blocks of lines that do not end inside quotes, where a line end is part of a cell."""
+    pieces: list[bytes] = []
+    quotes = 0
+    for block in line_blocks(file, BLOCK_BYTES):
+        pieces.append(block)
+        quotes += block.count(b'"')
+        if quotes % 2 == 0:
+            yield b"".join(pieces)
+            pieces = []
+    if pieces:
+        yield b"".join(pieces)
+
+
+def _iter_parquet(name: str) -> Iterator[pl.DataFrame]:
     pl = _polars()
     with open(name, "rb"):
         pass  # a missing file gets the usual error, not polars' own
-    try:
-        if format_ == "parquet":
-            return pl.scan_parquet(name, glob=False)
-        separator = "\t" if format_ == "tsv" else ","
-        present = set(pl.scan_csv(name, separator=separator, glob=False).collect_schema().names())
-        kinds = {column: pl.String if text else pl.Float64 for column, text in overrides.items() if column in present}
-        return pl.scan_csv(
-            name, separator=separator, infer_schema_length=None, schema_overrides=kinds or None, glob=False
-        )
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(name, error) from error
-
-
-def _unreadable(name: str, error: Exception) -> ValueError:
-    return ValueError(f"{name}: the table cannot be read ({str(error).splitlines()[0][:300]})")
-
-
-def _column_names(lazy: pl.LazyFrame, name: str) -> list[str]:
-    pl = _polars()
-    try:
-        return list(lazy.collect_schema().names())
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(name, error) from error
-
-
-def _collect(lazy: pl.LazyFrame, name: str) -> pl.DataFrame:
-    pl = _polars()
-    try:
-        return lazy.collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(name, error) from error
-
-
-def _batches(lazy: pl.LazyFrame, name: str) -> Iterator[pl.DataFrame]:
-    pl = _polars()
-    try:
-        yield from lazy.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=True)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(name, error) from error
+    lazy = pl.scan_parquet(name, glob=False)
+    rows = lazy.select(pl.len()).collect().item()
+    for begin in range(0, rows, BLOCK_ROWS):
+        yield lazy.slice(begin, BLOCK_ROWS).collect()
 
 
 def _label_column(
@@ -194,7 +268,7 @@ def _features(
     dtype = np.dtype(np.float64 if options.dtype is None else options.dtype)
     rows, width = features.height, len(columns)
     values = np.empty((rows, width), dtype=dtype)
-    indices = np.empty((rows, width), dtype=np.int64)
+    indices = np.empty((rows, width), dtype=np.int32)
     start = dropped = 0
     for position, (column, (_, categories)) in enumerate(zip(features.get_columns(), columns, strict=True)):
         nulls = column.is_null()
@@ -225,25 +299,33 @@ def _features(
             start += len(categories)
     if all(categories is None for _, categories in columns):
         return values, dropped
-    return Csr(values.ravel(), indices.ravel(), np.arange(0, rows * width + 1, width), (rows, start)), dropped
+    return Csr(
+        values.ravel(),
+        indices.ravel(),
+        np.arange(0, rows * width + 1, width, dtype=_pointer(rows * width)),
+        (rows, start),
+    ), dropped
 
 
-def _labels(column: pl.Series, name: str, first_row: int) -> NDArray[Any]:
+def _pointer(values: int) -> Any:
+    return np.int32 if values <= np.iinfo(np.int32).max else np.int64
+
+
+def _labels(column: pl.Series, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The labels, and which of them are there; the others are anything."""
     pl = _polars()
-    nulls = column.is_null()
-    if nulls.any():
-        raise ValueError(
-            f"{name}: the label {column.name!r} is missing in row {first_row + int(nulls.arg_max() or 0) + 1}"
-        )
+    known = column.is_not_null().to_numpy()
+    if column.dtype in (pl.String, pl.Categorical, pl.Enum):
+        return np.array(column.cast(pl.String).fill_null("").to_list(), dtype=str), known
+    if column.dtype == pl.Boolean:
+        return np.asarray(column.fill_null(False).to_numpy()), known
     if column.dtype.is_float():
-        numbers = column.cast(pl.Float64).to_numpy()
+        numbers = column.cast(pl.Float64).fill_null(0.0).to_numpy()
         if not np.all(np.isfinite(numbers)):
             raise ValueError(f"{name}: the label {column.name!r} is not finite in some rows")
-        return np.asarray(numbers)
+        return np.asarray(numbers), known
     if column.dtype.is_integer():
-        return np.asarray(column.cast(pl.Int64).to_numpy())
-    if column.dtype == pl.Boolean:
-        return np.asarray(column.to_numpy())
-    if column.dtype in (pl.String, pl.Categorical, pl.Enum):
-        return np.array(column.cast(pl.String).to_list())
+        return np.asarray(column.fill_null(0).cast(pl.Int64).to_numpy()), known
+    if column.dtype == pl.Null:
+        return np.zeros(len(column)), known
     raise ValueError(f"{name}: labels must be numbers or text, but the column {column.name!r} holds {column.dtype}")

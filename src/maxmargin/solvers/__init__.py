@@ -86,8 +86,8 @@ def solve(
         raise ValueError(f"time_limit must be positive, not {time_limit}")
     start = time.perf_counter()
     run = Run(
-        tol=tol,
-        max_iter=max_iter,
+        tol=float(tol),
+        max_iter=int(max_iter),
         shrinking=shrinking,
         seed=seed,
         deadline=start + (np.inf if time_limit is None else time_limit),
