@@ -67,7 +67,7 @@ void check(std::string_view text, ReaderOptions options) {
             written += " qid:";
             append_number(written, one.qids.data[i]);
         }
-        append_features(written, one.values.data.get(), one.indices.data.get(), begin, end, 0);
+        append_features(written, one.values.data.get(), one.indices.data.get(), begin, end, options.base);
         written += '\n';
     }
     if (options.multilabel && written.find("\n qid") != std::string::npos) {
@@ -90,6 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     options.multilabel = bits & 1;
     options.qid = bits & 2;
     options.allow_zero = bits & 4;
+    options.base = options.allow_zero ? 0 : 1;
     options.drop_larger = bits & 8;
     options.largest_index = bits & 16 ? 100 : options.largest_index;
     options.max_complaints = bits & 32 ? 4 : 1;

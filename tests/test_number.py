@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin import _core, load_svmlight
+from maxmargin.io.svmlight import read_svmlight
 
 
 def read(strings):
@@ -19,8 +20,15 @@ def read(strings):
     return numbers
 
 
+def read_as_values(strings):
+    """The same numbers as values of features, which take a shorter way where they are ordinary."""
+    lines = "".join(f"0 7:{string}\n" for string in strings)
+    return read_svmlight(io.BytesIO(lines.encode())).X.data
+
+
 def assert_same_bits_as_python(strings):
     found = read(strings)
+    np.testing.assert_array_equal(read_as_values(strings).view(np.int64), found.view(np.int64))
     expected = np.array([float(string) for string in strings])
     different = np.flatnonzero(found.view(np.int64) != expected.view(np.int64))
     assert len(found) == len(expected)

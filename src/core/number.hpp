@@ -42,23 +42,35 @@ inline std::uint64_t eight_characters(const char* p, const char* end) {
 inline std::uint64_t value_of_eight(std::uint64_t digits) {
     digits = digits * 10 + (digits >> 8);
     const std::uint64_t pairs = 0x000000FF000000FF;
-    return ((digits & pairs) * 0x000F424000000064 + ((digits >> 16) & pairs) * 0x0000271000000001) >> 32 & 0xFFFFFFFF;
+    return ((digits & pairs) * 0x000F424000000064 + ((digits >> 16) & pairs) * 0x0000271000000001) >> 32;
+}
+
+// The characters of a word that are no digits, by the highest bit of their byte; `digits` is the word with 0x30 taken
+// off every byte.
+inline std::uint64_t others_than_digits(std::uint64_t digits) {
+    return (((digits & 0x7F7F7F7F7F7F7F7F) + 0x7676767676767676) | digits) & 0x8080808080808080;
+}
+
+// The digits before the first other character of a word, and how many there are: less than eight.
+inline std::uint64_t leading_digits(std::uint64_t digits, std::uint64_t others, int& length) {
+    length = std::countr_zero(others) / 8;
+    const int half = 32 - 4 * length;  // leading zeros replace what is missing, which may be all 64 bits
+    return value_of_eight(digits << half << half);
 }
 
 // Appends digits to `value` and returns where they end. With more than 19 of them the value is meaningless.
 inline const char* read_digits(const char* p, const char* end, std::uint64_t& value) {
     while (true) {
         const std::uint64_t digits = eight_characters(p, end) ^ 0x3030303030303030;
-        const std::uint64_t others =
-            (((digits & 0x7F7F7F7F7F7F7F7F) + 0x7676767676767676) | digits) & 0x8080808080808080;
+        const std::uint64_t others = others_than_digits(digits);
         if (others == 0) {
             value = value * 100000000 + value_of_eight(digits);
             p += 8;  // a constant, so that the processor can go on before it knows this run
             continue;
         }
-        const int length = std::countr_zero(others) / 8;
-        const int half = 32 - 4 * length;  // leading zeros replace what is missing, which may be all 64 bits
-        value = value * short_powers[static_cast<std::size_t>(length)] + value_of_eight(digits << half << half);
+        int length = 0;
+        const std::uint64_t rest = leading_digits(digits, others, length);
+        value = value * short_powers[static_cast<std::size_t>(length)] + rest;
         return p + length;
     }
 }
@@ -127,11 +139,7 @@ inline const char* read_number(const char* p, const char* end, double& value, Nu
     }
     const char* const first = p;
     std::uint64_t w = 0;
-    if (end - p >= 2 && is_digit(p[0]) && !is_digit(p[1])) {  // most numbers in these files begin like this
-        w = static_cast<std::uint64_t>(*p++ - '0');
-    } else {
-        p = read_digits(p, end, w);
-    }
+    p = read_digits(p, end, w);
     std::int64_t digits = p - first, exponent = 0;
     if (p != end && *p == '.') {
         const char* const fraction = ++p;
@@ -185,6 +193,70 @@ inline const char* read_number(const char* p, const char* end, double& value, Nu
     }
     value = negative ? -magnitude : magnitude;
     return p;
+}
+
+// How many characters must be there for `read_ordinary`.
+inline constexpr std::ptrdiff_t ordinary_length = 64;
+
+// Reads `index:value` where the index has at most seven digits and the value is one digit, or one digit, a point and at
+// most 18 more, with or without a minus sign: nearly all there is in files of this kind. Returns null for anything
+// else, and where there is no separator behind it. No check for the end of the text is needed on the way.
+inline const char* read_ordinary(const char* p, std::int64_t& index, double& value) {
+    const char* const end = p + ordinary_length;
+    const std::uint64_t front = eight_characters(p, end) ^ 0x3030303030303030;
+    const std::uint64_t front_others = others_than_digits(front);
+    if (front_others == 0) {
+        return nullptr;
+    }
+    int length = 0;
+    index = static_cast<std::int64_t>(leading_digits(front, front_others, length));
+    p += length;
+    if (length == 0 || *p != ':') {
+        return nullptr;
+    }
+    ++p;
+    const bool negative = *p == '-';
+    p += negative;
+    std::uint64_t w = static_cast<unsigned char>(*p - '0');
+    if (w >= 10) {
+        return nullptr;
+    }
+    ++p;
+    double magnitude = static_cast<double>(w);
+    if (*p == '.') {
+        const char* const fraction = ++p;
+        std::uint64_t digits = eight_characters(p, end) ^ 0x3030303030303030;
+        std::uint64_t others = others_than_digits(digits);
+        if (others == 0) {
+            w = w * 100000000 + value_of_eight(digits);
+            p += 8;
+            digits = eight_characters(p, end) ^ 0x3030303030303030;
+            others = others_than_digits(digits);
+            if (others == 0) {
+                w = w * 100000000 + value_of_eight(digits);
+                p += 8;
+                digits = eight_characters(p, end) ^ 0x3030303030303030;
+                others = others_than_digits(digits);
+                if ((others & 0x808080) == 0) {
+                    return nullptr;  // more than 18 digits
+                }
+            }
+        }
+        const std::uint64_t rest = leading_digits(digits, others, length);
+        w = w * short_powers[static_cast<std::size_t>(length)] + rest;
+        p += length;
+        const auto count = static_cast<std::size_t>(p - fraction);
+        if (count == 0) {
+            return nullptr;
+        }
+        if (w <= (std::uint64_t{1} << 53)) {
+            magnitude = static_cast<double>(w) / exact_tens[count];
+        } else {
+            magnitude = scale_exactly(w, -static_cast<int>(count));
+        }
+    }
+    value = negative ? -magnitude : magnitude;
+    return *p == ' ' || *p == '\n' ? p : nullptr;
 }
 
 }  // namespace maxmargin

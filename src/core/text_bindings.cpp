@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <stdexcept>
@@ -36,7 +37,7 @@ template <class T>
 nb::object to_numpy(Buffer<T>&& buffer) {
     const std::size_t size = buffer.size;
     T* const data = buffer.data.release();
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
 }
 
@@ -89,9 +90,10 @@ nb::object read_with_indices_that_fit(std::string_view text, const ReaderOptions
 
 nb::object read_svmlight(const Bytes& text, bool single, bool multilabel, bool qid,
                          std::optional<std::int64_t> largest_index, bool drop_larger, bool allow_zero,
-                         std::size_t max_complaints, int threads) {
+                         std::int64_t base, std::size_t max_complaints, int threads) {
     ReaderOptions options{.multilabel = multilabel, .qid = qid, .drop_larger = drop_larger, .allow_zero = allow_zero};
     options.largest_index = largest_index.value_or(options.largest_index);
+    options.base = base;
     options.max_complaints = max_complaints;
     options.threads = threads;
     return single ? read_with_indices_that_fit<float>(view(text), options)
@@ -202,7 +204,7 @@ nb::bytes write_numbers(const nb::ndarray<const double, nb::ndim<2>, nb::c_conti
 void bind_text(nb::module_& m) {
     using std::int32_t, std::int64_t;
     m.def("read_svmlight", &read_svmlight, "text"_a, "single"_a, "multilabel"_a, "qid"_a, "largest_index"_a.none(),
-          "drop_larger"_a, "allow_zero"_a, "max_complaints"_a, "threads"_a);
+          "drop_larger"_a, "allow_zero"_a, "base"_a, "max_complaints"_a, "threads"_a);
     bind_writer<float, int32_t, int32_t>(m);
     bind_writer<float, int32_t, int64_t>(m);
     bind_writer<float, int64_t, int64_t>(m);

@@ -86,6 +86,7 @@ def read_svmlight(
     largest_index: int | None,
     drop_larger: bool,
     allow_zero: bool,
+    base: int,
     max_complaints: int,
     threads: int,
 ) -> dict[str, Any]: ...

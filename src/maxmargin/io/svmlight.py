@@ -1,7 +1,7 @@
 """svmlight files: ``label [qid:q] index:value index:value ... # comment``, the format of LIBLINEAR and LIBSVM.
 
 Plain files are mapped into memory and parsed by threads straight into CSR; compressed files and pipes come as blocks
-of lines. The C++ side leaves indices as they are in the text; here they become zero-based.
+of lines.
 """
 
 from __future__ import annotations
@@ -172,9 +172,10 @@ def read_svmlight(
     # With "auto" the base is known only in the end: let the larger one pass here and look again below.
     limit = None if n_features is None else n_features - (zero_based is True)
     allow_zero = zero_based is not False
+    base = 0 if zero_based is True else 1
     name = _name(path_or_file)
     results = [
-        _parse(text, name, first_line, options, limit, allow_zero)
+        _parse(text, name, first_line, options, limit, allow_zero, base)
         for text, first_line in _texts(path_or_file, name, None)
     ]
     found_zero = any(result["smallest"] == 0 for result in results)
@@ -186,9 +187,9 @@ def read_svmlight(
             f"{largest + 1} features, not {n_features}"
         )
     columns = max(largest + 1, 0) if n_features is None else n_features
-    for result in results:
-        if not based:
-            result["indices"] -= 1
+    if based and base == 1:  # taken for one-based until a 0 appeared
+        for result in results:
+            result["indices"] += 1
     if options.multilabel:
         y: Any = [labels for result in results for labels in _label_tuples(result)]
     else:
@@ -245,9 +246,7 @@ def iter_svmlight(
     name = _name(path_or_file)
     limit = n_features - (zero_based is True)
     for text, first_line in _texts(path_or_file, name, block):
-        result = _parse(text, name, first_line, options, limit, zero_based, drop_larger=True)
-        if not zero_based:
-            result["indices"] -= 1
+        result = _parse(text, name, first_line, options, limit, zero_based, int(not zero_based), drop_larger=True)
         X = Csr(result["data"], result["indices"], result["indptr"], (len(result["indptr"]) - 1, n_features))
         yield Parsed(X, result["labels"], None, zero_based, result["dropped"]), len(text)
 
@@ -390,6 +389,7 @@ def _parse(
     options: _Options,
     limit: int | None,
     allow_zero: bool,
+    base: int,
     drop_larger: bool = False,
 ) -> dict[str, Any]:
     result = _core.read_svmlight(
@@ -400,6 +400,7 @@ def _parse(
         largest_index=limit,
         drop_larger=drop_larger,
         allow_zero=allow_zero,
+        base=base,
         max_complaints=options.max_errors,
         threads=options.threads,
     )
