@@ -40,6 +40,7 @@ def seconds(words: list[str]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--markdown", type=Path)
     options = parser.parse_args()
     if shutil.which("liblinear-train") is None:
@@ -48,7 +49,7 @@ def main() -> None:
     table = Table(["data", "loss", "LIBLINEAR", "maxmargin", "ratio", "its error", "tol", "reading", "training"])
     with tempfile.TemporaryDirectory() as folder:
         theirs_file, ours_file = f"{folder}/liblinear.model", f"{folder}/model.mm"
-        for name in SETS:
+        for name in options.sets:
             path = text_file(name)
             if path is None:
                 print(f"{name}: missing, left out")
@@ -98,7 +99,8 @@ def main() -> None:
 
 `python -m benchmarks.command`. {describe_machine()} Medians of whole processes in seconds, C = 1, with an intercept.
 LIBLINEAR is Debian's `liblinear-train` with its default stopping rule; maxmargin runs with the loosest `--tol` out of
-3e-1, 1e-1, 3e-2, ... that gives an objective as low as LIBLINEAR's. The error is how far LIBLINEAR's objective is above the optimum.
+3e-1, 1e-1, 3e-2, ... that gives an objective as low as LIBLINEAR's. The error is how far LIBLINEAR's objective is above
+the optimum.
 
 {table.markdown()}
 """
