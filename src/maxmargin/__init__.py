@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maxmargin.estimators.linear_svc import LinearSVC
     from maxmargin.io.models import load_model, save_model
-    from maxmargin.io.svmlight import SvmlightError, load_svmlight, save_svmlight
+    from maxmargin.io.svmlight import SvmlightError, load_svmlight
+    from maxmargin.io.svmlight_writer import save_svmlight
     from maxmargin.losses import LOSSES, Loss
     from maxmargin.problems import BinaryProblem, Certificate
     from maxmargin.solution import Report, Solution
@@ -33,7 +34,7 @@ _HOMES = {
     "load_model": "maxmargin.io.models",
     "load_svmlight": "maxmargin.io.svmlight",
     "save_model": "maxmargin.io.models",
-    "save_svmlight": "maxmargin.io.svmlight",
+    "save_svmlight": "maxmargin.io.svmlight_writer",
     "solve": "maxmargin.solvers",
 }
 

@@ -73,7 +73,7 @@ def _convert_data(source_file: str, target: str, to: str, given: dict[str, Any],
 
     data = read_data(source(source_file), read_options(**given), with_qid=True)
     if to == "svmlight":
-        from maxmargin.io.svmlight import save_svmlight
+        from maxmargin.io.svmlight_writer import save_svmlight
 
         y = data.y
         assert y is not None
