@@ -278,6 +278,23 @@ def test_info(folder, command):
     assert fields["first_feature"] == 1
 
 
+def test_cv(folder, command):
+    code, out, err = command("cv", "train.svm", "-C", "1", "-C", "0.001", "--folds", "4", "--tol", "1e-6")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1].startswith("best C 1: ")
+    fields = json.loads(command("cv", "train.svm", "--json")[1])
+    assert [result["C"] for result in fields["results"]] == [0.01, 0.1, 1.0, 10.0, 100.0]
+    best = max(result["accuracy"] for result in fields["results"])
+    assert fields["accuracy"] == best
+    assert fields["best_C"] == min(result["C"] for result in fields["results"] if result["accuracy"] == best)
+    words = ["cv", "train.svm", "-C", "10", "--solver", "dcd", "--tol", "1e-12", "--max-iter", "2"]
+    assert command(*words, "-q") == (1, "", "")
+    for words, message in ((["--folds", "1"], "--folds"), (["--folds", "500"], "must lie between 2 and the number")):
+        code, _, err = command("cv", "train.svm", *words)
+        assert code == 2
+        assert message in err
+
+
 def test_bench(folder, command):
     code, out, _ = command("bench", "train.svm", "--tol", "1e-6", "--json")
     assert code == 0
@@ -317,8 +334,8 @@ def test_options_of_liblinear(text, expected):
         ("-s x", "needs a whole number"),
         ("-c", "-c needs a number"),
         ("-c x", "needs a number, not 'x'"),
-        ("-v 5", "cross-validation"),
-        ("-C", "search for C"),
+        ("-v 5", "use  maxmargin cv --folds 5"),
+        ("-C", "use  maxmargin cv"),
         ("-R", "unregularised bias"),
         ("-p 0.1", "belongs to regression"),
         ("-z 1", "unknown option '-z'"),
@@ -387,7 +404,7 @@ def test_options_of_liblinear_train_the_same_problem(folder, command):
         (["train", "train.svm", "--no-intercept", "--intercept-scaling", "2"], "has no meaning"),
         (["train", "bad.svm"], "bad.svm, line 2, column 3: expected index:value"),
         (["train", "empty.svm"], "there are no rows"),
-        (["train", "one.svm"], "all labels are 1; a classifier needs at least two classes"),
+        (["train", "one.svm"], "one.svm: all labels are 1; a classifier needs at least two classes"),
         (["train", "labels.svm"], "X is empty"),
         (["train", "numbers.svm"], "these look like numbers to predict"),
         (["predict", "test.svm", "test.svm"], "not a model file"),
@@ -443,7 +460,7 @@ def test_an_unreadable_file_and_a_folder_without_permission(folder, command):
 
 
 def test_help_version_and_completion(command):
-    for words in ([], ["train"], ["predict"], ["convert"], ["info"], ["bench"]):
+    for words in ([], ["train"], ["predict"], ["cv"], ["convert"], ["info"], ["bench"]):
         code, out, _ = command(*words, "--help")
         assert code == 0
         assert "Usage: maxmargin" in out

@@ -11,6 +11,7 @@ import click
 from maxmargin import __version__
 from maxmargin.cli.bench import bench
 from maxmargin.cli.convert import convert
+from maxmargin.cli.cv import cv
 from maxmargin.cli.info import info
 from maxmargin.cli.predict import predict
 from maxmargin.cli.train import train
@@ -48,13 +49,14 @@ def app() -> None:
     \b
     maxmargin train train.svm model.mm      learn from a file
     maxmargin predict test.svm model.mm     how good is it on another file?
+    maxmargin cv train.svm                  which C is best?
     maxmargin info model.mm                 what is in a file?
 
     Files: svmlight (the format of LIBLINEAR; also .gz, .bz2, .xz, .zst), .npz, .npy, .csv, .tsv, .parquet.
     """
 
 
-for command in (train, predict, convert, info, bench):
+for command in (train, predict, cv, convert, info, bench):
     app.add_command(command)
 
 

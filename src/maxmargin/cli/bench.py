@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from maxmargin.cli.options import LOSSES, SOLVERS, Positive, data_argument, read_options, reading, source, talking, tidy
+from maxmargin.cli.options import LOSSES, SOLVERS, Positive, data_argument, read_options, reading, source, talking
+from maxmargin.cli.training import labels_and_classes
 
 
 @click.command(short_help="Time the solvers on a data file.")
@@ -36,19 +37,14 @@ def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any)
 
     The error is how far an objective is above the best lower bound that any solver proved.
     """
-    import numpy as np
-
     from maxmargin.cli.output import Bar, Output, table
     from maxmargin.io.data import read_data
 
     output = Output(given["quiet"], given["as_json"])
     loaded = read_data(source(data), read_options(**given))
-    assert loaded.y is not None
-    classes, labels = np.unique(tidy(loaded.y), return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"{data}: a classifier needs rows of at least two classes, but there are {len(classes)}")
+    classes, labels = labels_and_classes(loaded, data)
     results: list[dict[str, Any]] = []
-    bound = -np.inf
+    bound = float("-inf")
     with Bar(output, "bench") as bar:
         for k, solver in enumerate(solvers):
             bar.show(k / (len(solvers) + 1), solver)

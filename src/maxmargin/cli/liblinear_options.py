@@ -87,9 +87,9 @@ def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> N
     elif name == "-q":
         options["quiet"] = True
     elif name == "-v":
-        raise ValueError("--liblinear: -v (cross-validation) is not part of training; leave it out")
+        raise ValueError(f"--liblinear: -v is cross-validation; use  maxmargin cv --folds {value}")
     elif name == "-C":
-        raise ValueError("--liblinear: -C (search for C) is not part of training; leave it out")
+        raise ValueError("--liblinear: -C searches for C; use  maxmargin cv")
     elif name == "-R":
         raise ValueError("--liblinear: -R (unregularised bias) is not available; a large -B, such as 100, comes close")
     elif name == "-p":

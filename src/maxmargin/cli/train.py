@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maxmargin.cli.options import (
-    LOSSES,
-    SOLVERS,
-    Positive,
-    data_argument,
-    jobs,
-    label_text,
-    read_options,
-    reading,
-    source,
-    talking,
-    tidy,
-)
+from maxmargin.cli.options import Positive, data_argument, label_text, read_options, reading, source, talking
+from maxmargin.cli.training import class_weights, labels_and_classes, solver_options, training
 
 #: Suffixes that say that a file is data and nothing more.
 TEXT_SUFFIXES = (".svm", ".svmlight", ".libsvm", ".txt", ".dat", ".data")
@@ -34,37 +23,13 @@ if TYPE_CHECKING:
 @click.command(short_help="Train a classifier on a data file.")
 @data_argument
 @click.argument("model", type=click.Path(), required=False)
-@click.option("--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin.")
 @click.option(
     "-C", "C", type=Positive(), default=1.0, show_default=True, help="Weight of the losses: larger fits closer."
 )
-@click.option(
-    "--tol", type=Positive(zero=True), default=1e-3, show_default=True, help="Certified relative duality gap to reach."
-)
-@click.option("--solver", type=click.Choice(SOLVERS), default="auto", show_default=True, help="Method.")
-@click.option(
-    "--max-iter", type=click.IntRange(1), default=10_000, show_default=True, help="Most epochs per class and stage."
-)
+@training
 @click.option(
     "--time-limit", type=Positive(), metavar="SECONDS", help="Stop training after this time with the best so far."
 )
-@click.option("--no-intercept", is_flag=True, help="Fit no intercept.")
-@click.option(
-    "--intercept-scaling",
-    type=Positive(),
-    default=1.0,
-    show_default=True,
-    help="Larger regularises the intercept less.",
-)
-@click.option(
-    "--class-weight",
-    multiple=True,
-    metavar="LABEL=WEIGHT",
-    help="Weight of a class, for example 1=5; may be repeated. 'balanced' makes all classes count alike.",
-)
-@click.option("--no-shrinking", is_flag=True, help="Let 'dcd' visit all rows in every epoch.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed.")
-@jobs
 @reading
 @click.option("--dual", is_flag=True, help="Keep the dual variables in the model file.")
 @click.option("--liblinear", metavar="OPTIONS", help="LIBLINEAR's options in its own words, such as '-s 3 -c 1 -B 1'.")
@@ -93,7 +58,7 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     start = time.perf_counter()
     loaded = _load(data, given)
     read = time.perf_counter()
-    trained = _train(loaded, given, output)
+    trained = _train(loaded, data, given, output)
     done = time.perf_counter()
     from maxmargin.io.model_file import write_model
 
@@ -168,15 +133,10 @@ def _default_name(data: str) -> str:
 def _load(data: str, given: dict[str, Any]) -> Data:
     from maxmargin.io.data import read_data
 
-    loaded = read_data(source(data), read_options(**given))
-    if loaded.X.shape[0] == 0:
-        raise ValueError(f"{data}: there are no rows")
-    return loaded
+    return read_data(source(data), read_options(**given))
 
 
-def _train(data: Data, given: dict[str, Any], output: Output) -> Model:
-    import numpy as np
-
+def _train(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:
     from maxmargin.cli.output import Bar, TrainingBar
     from maxmargin.model import Model
     from maxmargin.one_versus_rest import (
@@ -187,22 +147,12 @@ def _train(data: Data, given: dict[str, Any], output: Output) -> Model:
         train_one_versus_rest,
     )
 
-    assert data.y is not None  # read_data refuses files without labels
-    classes, labels = np.unique(tidy(data.y), return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"all labels are {label_text(classes.tolist()[0])}; a classifier needs at least two classes")
-    if len(classes) > 100 and len(classes) > len(labels) / 3:
-        raise ValueError(
-            f"there are {len(classes)} different labels in {len(labels)} rows: these look like numbers to predict "
-            "(regression), which is not what a classifier does"
-        )
-    parameters = _parameters(given, _class_weight(given["class_weight"], classes))
+    classes, labels = labels_and_classes(data, name)
+    parameters = _parameters(given, class_weights(given["class_weight"], classes))
     if given["liblinear"] and given["class_weight"] and len(classes) > 2:
         from maxmargin.cli.liblinear_options import WEIGHTS_NOTE
 
         output.note(WEIGHTS_NOTE)
-    if given["no_intercept"] and given["intercept_scaling"] != 1.0:
-        raise ValueError("--intercept-scaling has no meaning with --no-intercept")
     with Bar(output, "training") as bar:
         solutions = train_one_versus_rest(
             data.X,
@@ -211,45 +161,13 @@ def _train(data: Data, given: dict[str, Any], output: Output) -> Model:
             row_weights(given["C"], parameters["class_weight"], classes, labels),
             seeds=seeds_of(given["seed"], len(classes)),
             listeners=TrainingBar(bar, len(positive_classes(len(classes))), given["tol"]).listeners,
-            bias=0.0 if given["no_intercept"] else given["intercept_scaling"],
-            loss=given["loss"],
             time_limit=given["time_limit"],
             n_jobs=count_threads(given["jobs"]),
-            solver=given["solver"],
-            tol=given["tol"],
-            max_iter=given["max_iter"],
-            shrinking=not given["no_shrinking"],
+            **solver_options(given),
         )
     return Model.of_solutions(
         solutions, classes, labels, parameters, feature_names=data.feature_names, source=data.source
     )
-
-
-def _class_weight(words: tuple[str, ...], classes: Any) -> dict[Any, float] | str | None:
-    if not words:
-        return None
-    if words == ("balanced",):
-        return "balanced"
-    by_text = {label_text(label): label for label in classes.tolist()}
-    weights: dict[Any, float] = {}
-    for word in words:
-        label, equals, number = word.rpartition("=")
-        try:
-            weight = float(number)
-        except ValueError:
-            equals = ""
-            weight = 0.0
-        if not equals:
-            raise ValueError(f"--class-weight {word}: expected LABEL=WEIGHT, such as 1=5, or balanced on its own")
-        if label not in by_text:
-            shown = ", ".join(list(by_text)[:20])
-            raise ValueError(f"--class-weight {word}: there is no class {label!r}; the classes are {shown}")
-        if by_text[label] in weights:
-            raise ValueError(f"--class-weight names the class {label!r} twice")
-        if not 0 <= weight < float("inf"):
-            raise ValueError(f"--class-weight {word}: a weight is a finite number that is not negative")
-        weights[by_text[label]] = weight
-    return weights
 
 
 def _parameters(given: dict[str, Any], class_weight: Any) -> dict[str, Any]:

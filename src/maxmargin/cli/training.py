@@ -1,0 +1,109 @@
+"""What the subcommands that train have in common: options, and what they mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from maxmargin.cli.options import LOSSES, SOLVERS, Positive, jobs, label_text, stacked, tidy
+
+if TYPE_CHECKING:
+    from maxmargin.io.data import Data
+
+#: How to train.
+training = stacked(
+    click.option(
+        "--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin."
+    ),
+    click.option(
+        "--tol",
+        type=Positive(zero=True),
+        default=1e-3,
+        show_default=True,
+        help="Certified relative duality gap to reach.",
+    ),
+    click.option("--solver", type=click.Choice(SOLVERS), default="auto", show_default=True, help="Method."),
+    click.option(
+        "--max-iter", type=click.IntRange(1), default=10_000, show_default=True, help="Most epochs per class and stage."
+    ),
+    click.option("--no-intercept", is_flag=True, help="Fit no intercept."),
+    click.option(
+        "--intercept-scaling",
+        type=Positive(),
+        default=1.0,
+        show_default=True,
+        help="Larger regularises the intercept less.",
+    ),
+    click.option(
+        "--class-weight",
+        multiple=True,
+        metavar="LABEL=WEIGHT",
+        help="Weight of a class, for example 1=5; may be repeated. 'balanced' makes all classes count alike.",
+    ),
+    click.option("--no-shrinking", is_flag=True, help="Let 'dcd' visit all rows in every epoch."),
+    click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed."),
+    jobs,
+)
+
+
+def solver_options(given: dict[str, Any]) -> dict[str, Any]:
+    """What the options of `training` mean to ``train_one_versus_rest``."""
+    if given["no_intercept"] and given["intercept_scaling"] != 1.0:
+        raise ValueError("--intercept-scaling has no meaning with --no-intercept")
+    return {
+        "bias": 0.0 if given["no_intercept"] else given["intercept_scaling"],
+        "loss": given["loss"],
+        "solver": given["solver"],
+        "tol": given["tol"],
+        "max_iter": given["max_iter"],
+        "shrinking": not given["no_shrinking"],
+    }
+
+
+def labels_and_classes(data: Data, name: str) -> tuple[Any, Any]:
+    """The classes, and which of them each row has; an error when there is nothing to tell apart."""
+    import numpy as np
+
+    assert data.y is not None  # read_data refuses files without labels
+    if data.X.shape[0] == 0:
+        raise ValueError(f"{name}: there are no rows")
+    classes, labels = np.unique(tidy(data.y), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{name}: all labels are {label_text(classes.tolist()[0])}; a classifier needs at least two classes"
+        )
+    if len(classes) > 100 and len(classes) > len(labels) / 3:
+        raise ValueError(
+            f"{name}: there are {len(classes)} different labels in {len(labels)} rows: these look like numbers to "
+            "predict (regression), which is not what a classifier does"
+        )
+    return classes, labels
+
+
+def class_weights(words: tuple[str, ...], classes: Any) -> dict[Any, float] | str | None:
+    """What ``--class-weight`` asks for, by the labels themselves."""
+    if not words:
+        return None
+    if words == ("balanced",):
+        return "balanced"
+    by_text = {label_text(label): label for label in classes.tolist()}
+    weights: dict[Any, float] = {}
+    for word in words:
+        label, equals, number = word.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            equals = ""
+            weight = 0.0
+        if not equals:
+            raise ValueError(f"--class-weight {word}: expected LABEL=WEIGHT, such as 1=5, or balanced on its own")
+        if label not in by_text:
+            shown = ", ".join(list(by_text)[:20])
+            raise ValueError(f"--class-weight {word}: there is no class {label!r}; the classes are {shown}")
+        if by_text[label] in weights:
+            raise ValueError(f"--class-weight names the class {label!r} twice")
+        if not 0 <= weight < float("inf"):
+            raise ValueError(f"--class-weight {word}: a weight is a finite number that is not negative")
+        weights[by_text[label]] = weight
+    return weights
