@@ -54,7 +54,7 @@ void check(std::string_view text, ReaderOptions options) {
         const auto end = static_cast<std::size_t>(one.starts.data[i + 1]);
         require(begin <= end && end <= one.values.size);
         for (std::size_t k = begin; k < end; ++k) {
-            require(std::isfinite(one.values.data[k]) && one.indices.data[k] >= 0);
+            require(std::isfinite(one.values.data[k]) && one.indices.data[k] + options.base >= 0);
             require(k == begin || one.indices.data[k] > one.indices.data[k - 1]);
         }
         const auto first = options.multilabel ? static_cast<std::size_t>(one.label_starts.data[i]) : i;
@@ -63,15 +63,12 @@ void check(std::string_view text, ReaderOptions options) {
             written += k == first ? "" : ",";
             append_number(written, one.labels.data[k]);
         }
-        if (options.qid) {
+        if (options.qid && one.qids.data[i] >= 0) {
             written += " qid:";
             append_number(written, one.qids.data[i]);
         }
         append_features(written, one.values.data.get(), one.indices.data.get(), begin, end, options.base);
         written += '\n';
-    }
-    if (options.multilabel && written.find("\n qid") != std::string::npos) {
-        return;  // a row without labels must start with a feature, which qid is not
     }
     const auto again = SvmlightReader<Value, Index>(written, options, nullptr).read();
     // a multilabel row with neither labels nor features cannot be written
@@ -90,7 +87,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     options.multilabel = bits & 1;
     options.qid = bits & 2;
     options.allow_zero = bits & 4;
-    options.base = options.allow_zero ? 0 : 1;
+    options.need_qid = options.qid && size % 2;
+    options.base = bits & 128 ? 1 : 0;
     options.drop_larger = bits & 8;
     options.largest_index = bits & 16 ? 100 : options.largest_index;
     options.max_complaints = bits & 32 ? 4 : 1;

@@ -390,6 +390,10 @@ def test_options_of_liblinear_train_the_same_problem(folder, command):
         (["train", "train.svm", "--liblinear", "-c -1"], "C must be finite, not negative"),
         (["train", "train.svm", "--liblinear", "-e -1"], "-e needs a positive number"),
         (["train", "train.svm", "--liblinear", "-s 3", "--intercept-scaling", "2"], "no intercept without -B"),
+        (["train", "train.svm", "--liblinear", "-B nan"], "-B needs a finite number"),
+        (["train", "train.svm", "--intercept-scaling", "1e160"], "bias must be finite and at most 1e+50"),
+        (["convert", "train.svm", "x.npz.gz"], "only svmlight text is written packed"),
+        (["convert", "model.mm", "x.mm.gz"], "only svmlight text is written packed"),
         (["train", "train.svm", "-"], "not to standard output"),
         (["train", "train.svm", "--loss", "logistic"], "Invalid value for '--loss'"),
         (["train", "train.svm", "--class-weight", "7=2"], "there is no class '7'; the classes are -1, 1"),
@@ -675,3 +679,72 @@ def test_many_scores_need_little_memory(folder, monkeypatch, command):
     np.testing.assert_array_equal(np.array(out.split(), dtype=float), model.decision_function(X))
     fields = json.loads(command("predict", "test.svm", "model.mm", "--json")[1])
     assert fields["accuracy"] == model.score(X, y)
+
+
+def test_the_base_survives_conversion(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    with open("a.svm", "w") as file:
+        file.write("1 0:1 2:1\n-1 1:1\n" * 4)
+    command("train", "a.svm", "a.mm")
+    command("convert", "a.svm", "b.svm")
+    for data in ("a.svm", "b.svm"):
+        assert json.loads(command("predict", data, "a.mm", "--json")[1])["accuracy"] == 1.0
+    save_model(load_model("a.mm"), "c.mm")
+    assert json.loads(command("predict", "a.svm", "c.mm", "--json")[1])["accuracy"] == 1.0
+
+
+def test_query_numbers_survive_a_pipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open("rank.svm", "w") as file:
+        file.write("3 qid:7 1:1\n1 qid:8 2:1\n")
+    assert bash("cat rank.svm | maxmargin convert - again.svm").returncode == 0
+    with open("again.svm") as file:
+        assert file.read() == "3 qid:7 1:1\n1 qid:8 2:1\n"
+
+
+def test_nothing_overwrites_the_labels(folder, command):
+    X, y = load_svmlight("train.svm")
+    np.save("X.npy", X.toarray())
+    np.save("y.npy", y)
+    assert command("train", "X.npy", "m.mm", "--labels", "y.npy")[0] == 0
+    for words in (["predict", "X.npy", "m.mm", "y.npy"], ["train", "X.npy", "y.npy"]):
+        code, _, err = command(*words, "--labels", "y.npy")
+        assert code == 2
+        assert "would overwrite" in err
+    np.testing.assert_array_equal(np.load("y.npy"), y)
+
+
+def test_an_error_while_writing_to_a_device(folder, command):
+    command("train", "train.svm", "model.mm")
+    code, _, err = command("predict", "missing.svm", "model.mm", os.devnull)
+    assert (code, err) == (2, "maxmargin: missing.svm: No such file or directory\n")
+
+
+def test_many_classes_of_few_rows(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    with open("a.svm", "w") as file:
+        file.writelines(f"{k % 150} {k % 150 + 1}:1\n" for k in range(300))
+    assert command("train", "a.svm", "-q")[0] == 0
+
+
+def test_a_bug_is_called_one(folder, command, monkeypatch):
+    def broken(*_, **__):
+        raise AttributeError("oops")
+
+    monkeypatch.setattr("maxmargin.io.data.read_data", broken)
+    code, _, err = command("train", "train.svm")
+    assert code == 70
+    assert "this is a bug of maxmargin" in err
+    assert "oops" in err
+
+
+def test_cross_validation_in_threads_ends_with_ctrl_c(folder):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 600)) * 10.0 ** rng.integers(-3, 3, size=600)
+    save_svmlight(X, np.where(rng.random(3000) < 0.5, 1, -1), "hard.svm")
+    words = ["cv", "hard.svm", "--solver", "dcd", "--tol", "1e-12", "-C", "1e6", "-j", "2", "--max-iter", "100000000"]
+    child = subprocess.Popen([sys.executable, "-m", "maxmargin", *words], stderr=subprocess.PIPE, text=True)
+    time.sleep(4)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130, err

@@ -1,5 +1,7 @@
 """Data from .npz, .npy, CSV and Parquet: the same rows as by numpy, and clear words for what cannot be read."""
 
+import contextlib
+
 import numpy as np
 import polars as pl
 import pytest
@@ -191,7 +193,7 @@ def test_npy_is_used_in_place_and_comes_in_blocks(tmp_path, monkeypatch):
         ({"X": np.eye(2), "y": np.array([1.0, np.nan])}, "the labels contain NaN"),
         ({"X": np.array([["a"]]), "y": [1]}, "must be numbers"),
         ({"X": np.ones(2), "y": [1, 2]}, "two dimensions"),
-        ({"X": np.array([[object()]]), "y": [1]}, "cannot be read"),
+        ({"X": np.array([[object()]]), "y": [1]}, "array 'X': not readable by numpy"),
         ({"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [2, 1], "y": [1, 2]}, "do not fit together"),
         ({"data": [1.0], "indices": [0.5], "indptr": [0, 1], "shape": [1, 1], "y": [1]}, "'indices' must be"),
         ({"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1], "y": [1]}, "'shape' must be two"),
@@ -307,6 +309,41 @@ def test_the_label_column_of_npy_is_remembered(tmp_path):
 def test_junk_in_numpy_files(tmp_path, junk):
     for name in ("a.npy", "a.npz"):
         (tmp_path / name).write_bytes(junk)
-        with pytest.raises(ValueError, match="not a readable file of numpy") as caught:
+        with pytest.raises(ValueError, match="not readable by numpy") as caught:
             read_data(tmp_path / name)
         assert "unsafe" not in str(caught.value)
+
+
+def test_labels_from_a_file_count_more_than_a_column(tmp_path):
+    table = np.random.default_rng(0).normal(size=(6, 3))
+    np.save(tmp_path / "t.npy", table)
+    np.save(tmp_path / "X.npy", table[:, 1:])
+    np.save(tmp_path / "y.npy", np.arange(6))
+    model = model_of(2, source={"label": 0})
+    [block] = iter_data(tmp_path / "X.npy", model, ReadOptions(labels=tmp_path / "y.npy"))
+    assert block.y.tolist() == list(range(6))
+    with pytest.raises(ValueError, match="the data have 3 features, the model 2"):
+        list(iter_data(tmp_path / "t.npy", model, ReadOptions(labels=tmp_path / "y.npy")))
+    with pytest.raises(ValueError, match="either the column"):
+        list(iter_data(tmp_path / "t.npy", model, ReadOptions(label="0", labels=tmp_path / "y.npy")))
+
+
+def test_a_line_end_in_the_name_of_a_column(tmp_path):
+    (tmp_path / "t.csv").write_text('"a\nb",y\n1,0\n2,1\n')
+    data = read_data(tmp_path / "t.csv")
+    assert data.feature_names == ["a\nb"]
+    [block] = iter_data(tmp_path / "t.csv", model_of(1, source=data.source), ReadOptions())
+    assert block.X.tolist() == [[1], [2]]
+
+
+def test_damaged_archives_give_one_kind_of_error(tmp_path):
+    np.savez(tmp_path / "a.npz", data=[1.0, 2.0], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], y=[0, 1])
+    whole = (tmp_path / "a.npz").read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(1500):
+        broken = bytearray(whole)
+        for position in rng.integers(len(whole), size=rng.integers(1, 4)):
+            broken[position] = rng.integers(256)
+        (tmp_path / "b.npz").write_bytes(bytes(broken))
+        with contextlib.suppress(ValueError):
+            read_data(tmp_path / "b.npz")

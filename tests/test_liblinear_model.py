@@ -119,6 +119,7 @@ GOOD = "solver_type L2R_L2LOSS_SVC_DUAL\nnr_class 2\nlabel 1 -1\nnr_feature 2\nb
         ("nr_feature 2", "nr_feature 99999999999", "cut off or damaged"),
         ("nr_feature 2", "nr_feature 0", "do not make a classifier"),
         ("bias 1", "bias nan", "too large"),
+        ("bias 1\nw\n0.5 \n-1e-3 \n2", "bias 1e300\nw\n0.5 \n-1e-3 \n1e300", "the bias times its weight is too large"),
         ("bias 1", "bias", "no proper 'bias'"),
         ("\nw\n", "\n", "no line 'w'"),
         ("-1e-3", "oops", "line 8: expected a weight, a finite number, not 'oops'"),

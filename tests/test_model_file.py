@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -225,6 +226,17 @@ FORGERIES = {
     "columns no pairs": lambda h, t: h.update(source={"columns": ["a", "b"]}),
     "columns no names": lambda h, t: h.update(source={"columns": [[1, None], ["b", None]]}),
     "columns no categories": lambda h, t: h.update(source={"columns": [["a", 5], ["b", None]]}),
+    "label beyond the columns": lambda h, t: h.update(source={"label": 1000}),
+    "label true": lambda h, t: h.update(source={"label": True}),
+    "classes of endless text": lambda h, t: h["classes"].update(values=[*map(str, range(40_000)), "x" * 200_000]),
+    "no classes": lambda h, t: h["classes"].update(values=[]),
+    "rows without end": lambda h, t: h["training"].update(rows=2**63),
+    "steps negative": lambda h, t: h["training"].update(n_iter=-1),
+    "steps without end": lambda h, t: h["training"].update(n_iter=2**70),
+    "support negative": lambda h, t: t["n_support"].__setitem__(0, -1),
+    "primal not finite": lambda h, t: t["primal"].__setitem__(0, np.nan),
+    "dual variables not finite": lambda h, t: t["dual_coef.data"].__setitem__(0, np.nan),
+    "parameter not a number": lambda h, t: h["parameters"].update(C=float("nan")),
     "training a list": lambda h, t: h.update(training=[]),
     "rows negative": lambda h, t: h["training"].update(rows=-1),
     "rows too few": lambda h, t: h["training"].update(rows=1),
@@ -365,3 +377,45 @@ def test_where_nothing_can_be_written(tmp_path):
     with pytest.raises(IsADirectoryError):
         save_model(model, tmp_path)
     save_model(model, os.devnull)
+
+
+def test_how_the_data_were_read_survives_python(tmp_path):
+    model = LinearSVC().fit(*random_problem())._to_model()
+    source = {"zero_based": True, "label": "kind", "columns": [[f"c{k}", None] for k in range(8)]}
+    save_model(replace(model, source=source), tmp_path / "a.mm")
+    again = load_model(tmp_path / "a.mm")
+    save_model(again, tmp_path / "b.mm")
+    assert from_bytes((tmp_path / "b.mm").read_bytes()).source == source
+    again.fit(*random_problem())
+    save_model(again, tmp_path / "c.mm")
+    assert from_bytes((tmp_path / "c.mm").read_bytes()).source == {}
+
+
+@pytest.mark.parametrize("dtype", [">i8", ">f8", ">i2", ">f4"])
+def test_labels_in_the_other_byte_order(tmp_path, dtype):
+    X, y = blobs(np.array([3, -1, 7], dtype=dtype))
+    model = LinearSVC().fit(X, y)
+    model.classes_ = np.unique(y).astype(dtype)  # some versions of numpy sort into native order
+    save_model(model, tmp_path / "a.mm")
+    np.testing.assert_array_equal(load_model(tmp_path / "a.mm").predict(X), model.predict(X))
+
+
+def test_parameters_that_are_not_finite(tmp_path):
+    X, y = random_problem()
+    model = LinearSVC().fit(X, y).set_params(C=float("inf"))
+    with pytest.raises(ValueError, match="C=inf is not finite"):
+        save_model(model, tmp_path / "a.mm")
+    assert os.listdir(tmp_path) == []
+
+
+def test_long_names_and_devices(tmp_path):
+    path = tmp_path / ("ü" * 120 + ".mm")
+    save_model(LinearSVC().fit(*random_problem()), path)
+    load_model(path)
+
+    def fail_halfway():
+        with atomic_write(os.devnull):
+            raise FileNotFoundError("something else")
+
+    with pytest.raises(FileNotFoundError, match="something else"):
+        fail_halfway()

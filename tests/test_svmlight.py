@@ -478,3 +478,38 @@ def test_a_file_in_the_middle_is_read_from_there(tmp_path):
     with open(path, "rb") as file:
         file.readline()
         assert load_svmlight(file)[0].shape == (1, 1)
+
+
+def test_indices_at_the_edge_of_32_bits_in_a_zero_based_file():
+    X, _ = read(f"1 0:1 {2**31}:1\n")
+    assert X.indices.tolist() == [0, 2**31]
+    X, _ = read(f"1 0:1 {2**31 - 1}:1\n")
+    assert X.indices.tolist() == [0, 2**31 - 1]
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0, [0, 2]), (np.False_, [0, 2]), (1, [1, 3]), (np.True_, [1, 3])])
+def test_other_words_for_yes_and_no(value, expected):
+    assert read("1 1:1 3:1\n", zero_based=value)[0].indices.tolist() == expected
+    if not value:
+        with pytest.raises(ValueError, match="read as one-based"):
+            read("1 0:1 3:1\n", zero_based=value)
+
+
+def test_query_numbers_if_there_are_any():
+    from maxmargin.io.svmlight import read_svmlight
+
+    assert read_svmlight(io.BytesIO(b"1 qid:5 1:1\n2 qid:6 1:1\n"), qid=None).qid.tolist() == [5, 6]
+    assert read_svmlight(io.BytesIO(b"1 1:1\n2 1:1\n"), qid=None).qid is None
+    with pytest.raises(ValueError, match="some rows have a qid: and others have none"):
+        read_svmlight(io.BytesIO(b"1 1:1\n2 qid:6 1:1\n"), qid=None)
+
+
+def test_the_largest_query_numbers_and_rows_of_nothing_else():
+    file = io.BytesIO()
+    X = sp.csr_matrix((2, 3))
+    save_svmlight(X, [[], [1.0]], file, multilabel=True, qid=[10**18 - 1, 0])
+    again, labels, qid = load_svmlight(io.BytesIO(file.getvalue()), multilabel=True, qid=True, n_features=3)
+    assert (labels, qid.tolist(), again.shape) == ([(), (1.0,)], [10**18 - 1, 0], (2, 3))
+    for wrong in (np.array([10**18, 0]), np.array([2**63 + 5, 0], dtype=np.uint64)):
+        with pytest.raises(ValueError, match="qid must hold"):
+            save_svmlight(X, [1, 2], io.BytesIO(), qid=wrong)

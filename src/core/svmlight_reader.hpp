@@ -37,7 +37,8 @@ struct Complaint {
 
 struct ReaderOptions {
     bool multilabel = false;  // any number of labels per row, separated by commas
-    bool qid = false;         // keep the query numbers; every row must have one
+    bool qid = false;         // keep the query numbers; -1 where there is none
+    bool need_qid = false;    // complain about rows without one
     std::int64_t largest_index = std::numeric_limits<std::int64_t>::max();
     bool drop_larger = false;  // leave out values beyond the largest index instead of complaining
     bool allow_zero = true;    // whether 0 is an index
@@ -56,10 +57,9 @@ struct SvmlightRows {
     Buffer<std::int64_t> label_starts;                                               // rows + 1, with multilabel only
     Buffer<std::int64_t> qids;                                                       // with qid only
     std::int64_t smallest = std::numeric_limits<std::int64_t>::max(), largest = -1;  // index, as in the text
-    std::int64_t dropped = 0, lines = 0;
+    std::int64_t dropped = 0;
     std::vector<Complaint> complaints;
     bool too_wide = false;  // an index does not fit into Index: read again with a wider one
-    bool interrupted = false;
 };
 
 template <class Value, class Index>
@@ -124,6 +124,7 @@ class SvmlightReader {
             }
         };
         std::vector<std::thread> threads;
+        threads.reserve(slices_.size());
         for (std::size_t i = 1; i < slices_.size(); ++i) {
             try {
                 threads.emplace_back(guarded, std::ref(slices_[i]));
@@ -166,7 +167,6 @@ class SvmlightReader {
             values += std::min(slice.colons, static_cast<std::size_t>(slice.end - slice.begin) / 4 + 1);
             labels += slice.lines + slice.commas;
         }
-        rows_.lines = static_cast<std::int64_t>(rows);
         rows_.values.allocate(values);
         rows_.indices.allocate(values);
         rows_.starts.allocate(rows + 1);
@@ -185,7 +185,6 @@ class SvmlightReader {
         for (const char* p = slice.begin; p != slice.end; ++line) {
             if (p >= next_poll) {
                 if (slice.polls && interrupted_ && interrupted_()) {
-                    rows_.interrupted = true;
                     stop_ = true;
                 }
                 if (stop_.load(std::memory_order_relaxed)) {
@@ -249,7 +248,7 @@ class SvmlightReader {
                     message = "expected qid: and a whole number of at most 18 digits";
                 }
                 query = static_cast<std::int64_t>(number);
-            } else if (options_.qid) {
+            } else if (options_.need_qid) {
                 where = p;
                 message = "the line has no qid: after the label";
             }

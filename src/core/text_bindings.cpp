@@ -69,7 +69,6 @@ nb::object read_as(std::string_view text, const ReaderOptions& options) {
     }
     nb::dict result;
     result["complaints"] = complaints;
-    result["lines"] = rows.lines;
     result["dropped"] = rows.dropped;
     result["smallest"] = rows.smallest;
     result["largest"] = rows.largest;
@@ -88,11 +87,12 @@ nb::object read_with_indices_that_fit(std::string_view text, const ReaderOptions
     return result.is_none() ? read_as<Value, std::int64_t>(text, options) : result;
 }
 
-nb::object read_svmlight(const Bytes& text, bool single, bool multilabel, bool qid,
+nb::object read_svmlight(const Bytes& text, bool single, bool multilabel, bool qid, bool need_qid,
                          std::optional<std::int64_t> largest_index, bool drop_larger, bool allow_zero,
                          std::int64_t base, std::size_t max_complaints, int threads) {
     ReaderOptions options{.multilabel = multilabel, .qid = qid, .drop_larger = drop_larger, .allow_zero = allow_zero};
     options.largest_index = largest_index.value_or(options.largest_index);
+    options.need_qid = need_qid;
     options.base = base;
     options.max_complaints = max_complaints;
     options.threads = threads;
@@ -203,8 +203,8 @@ nb::bytes write_numbers(const nb::ndarray<const double, nb::ndim<2>, nb::c_conti
 
 void bind_text(nb::module_& m) {
     using std::int32_t, std::int64_t;
-    m.def("read_svmlight", &read_svmlight, "text"_a, "single"_a, "multilabel"_a, "qid"_a, "largest_index"_a.none(),
-          "drop_larger"_a, "allow_zero"_a, "base"_a, "max_complaints"_a, "threads"_a);
+    m.def("read_svmlight", &read_svmlight, "text"_a, "single"_a, "multilabel"_a, "qid"_a, "need_qid"_a,
+          "largest_index"_a.none(), "drop_larger"_a, "allow_zero"_a, "base"_a, "max_complaints"_a, "threads"_a);
     bind_writer<float, int32_t, int32_t>(m);
     bind_writer<float, int32_t, int64_t>(m);
     bind_writer<float, int64_t, int64_t>(m);

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxmargin.estimators.linear_svc import LinearSVC
-    from maxmargin.io.models import load_model, save_model
+    from maxmargin.estimators.model_files import load_model, save_model
     from maxmargin.io.svmlight import SvmlightError, load_svmlight
     from maxmargin.io.svmlight_writer import save_svmlight
     from maxmargin.losses import LOSSES, Loss
@@ -31,9 +31,9 @@ _HOMES = {
     "SOLVERS": "maxmargin.solvers",
     "Solution": "maxmargin.solution",
     "SvmlightError": "maxmargin.io.svmlight",
-    "load_model": "maxmargin.io.models",
+    "load_model": "maxmargin.estimators.model_files",
     "load_svmlight": "maxmargin.io.svmlight",
-    "save_model": "maxmargin.io.models",
+    "save_model": "maxmargin.estimators.model_files",
     "save_svmlight": "maxmargin.io.svmlight_writer",
     "solve": "maxmargin.solvers",
 }

@@ -76,13 +76,14 @@ def certify(
 ) -> tuple[NDArray[np.float64], float, float]: ...
 def score(rows: Rows, weights: NDArray[np.float64], intercepts: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
-# complaints as (line, column, message, excerpt, caret), lines, dropped, smallest, largest, data, indices, indptr,
+# complaints as (line, column, message, excerpt, caret), dropped, smallest, largest, data, indices, indptr,
 # labels, label_starts, qid
 def read_svmlight(
     text: NDArray[np.uint8],
     single: bool,
     multilabel: bool,
     qid: bool,
+    need_qid: bool,
     largest_index: int | None,
     drop_larger: bool,
     allow_zero: bool,

@@ -128,6 +128,7 @@ def cross_validate(
                 listeners=[Silent()] * problems,
                 bias=bias,
                 alphas=alphas,
+                stop=stop,
                 **options,
             )
             signs = [np.where(labels == positive, 1.0, -1.0) for positive in positive_classes(len(classes))]

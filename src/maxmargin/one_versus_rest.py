@@ -55,6 +55,7 @@ def train_one_versus_rest(
     alphas: Sequence[Floats] | None = None,
     time_limit: float | None = None,
     n_jobs: int = 1,
+    stop: StopFlag | None = None,
     **options: Any,
 ) -> list[Solution]:
     """Solve the binary problems of a classification.
@@ -81,6 +82,8 @@ def train_one_versus_rest(
         Seconds for all problems together.
     n_jobs : int, default=1
         Threads.
+    stop : StopFlag, optional
+        Setting it from another thread ends the training.
     **options
         Passed to ``solve``.
 
@@ -123,7 +126,7 @@ def train_one_versus_rest(
         listener.end()
         return solution
 
-    return map_threads(train, range(len(positives)), n_jobs)
+    return map_threads(train, range(len(positives)), n_jobs, stop)
 
 
 def _check_memory(features: int, problems: int) -> None:
@@ -213,12 +216,14 @@ def count_threads(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
-def map_threads(work: Callable[[Item, StopFlag], Result], items: Sequence[Item], n_jobs: int) -> list[Result]:
+def map_threads(
+    work: Callable[[Item, StopFlag], Result], items: Sequence[Item], n_jobs: int, stop: StopFlag | None = None
+) -> list[Result]:
     """``[work(item, stop) for item in items]`` in at most ``n_jobs`` threads.
 
     An exception, in a thread or by Ctrl-C in this one, sets ``stop``, waits for all threads to end, and is raised.
     """
-    stop = StopFlag()
+    stop = stop or StopFlag()
     if n_jobs == 1 or len(items) == 1:
         return [work(item, stop) for item in items]
     # Imported here: it takes a tenth as long as numpy, and one thread does not need it.

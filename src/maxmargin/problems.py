@@ -20,6 +20,7 @@ from maxmargin.losses import LOSSES, Floats, Loss
 
 #: Beyond these, products of C, row norms and dual variables could overflow.
 SMALLEST_C, LARGEST_C = 1e-50, 1e50
+LARGEST_BIAS = 1e50
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -127,8 +128,8 @@ class BinaryProblem:
         if isinstance(loss, str) and loss not in LOSSES:
             raise ValueError(f"loss={loss!r} is unknown; choose from {sorted(LOSSES)}")
         self.loss = LOSSES[loss] if isinstance(loss, str) else loss
-        if not np.isfinite(bias):
-            raise ValueError(f"bias must be finite, not {bias}")
+        if not abs(bias) <= LARGEST_BIAS:
+            raise ValueError(f"bias must be finite and at most {LARGEST_BIAS:g}, not {bias}")
         self.bias = float(bias)
 
     @property

@@ -86,8 +86,13 @@ def run(arguments: list[str] | None = None) -> int:
         return _fail(words, what, 2)
     except MemoryError as error:
         return _fail(words, f"not enough memory{f' ({error})' if str(error) else ''}", 2)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         return _fail(words, str(error), 2)
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        return _fail(words, "this is a bug of maxmargin; please report it with the lines above", 70)
 
 
 class Terminated(BaseException):
@@ -110,4 +115,4 @@ def _print_json(words: list[str], message: str) -> None:
         import json
 
         # predictions on standard output are not to be mixed with anything else
-        click.echo(json.dumps({"error": message}), err="-" in words[2:])
+        click.echo(json.dumps({"error": message}), err=words[0] == "predict" and "-" in words[3:])

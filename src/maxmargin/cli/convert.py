@@ -54,9 +54,11 @@ def convert(source_file: str, target: str, to: str | None, **given: Any) -> int:
 def _format_of(target: str, model: bool) -> str:
     """What the name of OUT asks for."""
     from maxmargin.io.data import SUFFIXES
-    from maxmargin.io.files import plain_suffix
+    from maxmargin.io.files import MAGIC, plain_suffix
 
     suffix = plain_suffix(target)
+    if os.path.splitext(target)[1].lower() in MAGIC and (model or suffix == ".npz"):
+        raise ValueError(f"{target}: only svmlight text is written packed")
     if model and suffix not in (*SUFFIXES, ".svm"):
         return "maxmargin" if suffix == ".mm" else "liblinear"
     if not model and (suffix == ".npz" or suffix not in (*SUFFIXES, ".mm")):
@@ -80,7 +82,7 @@ def _convert_data(source_file: str, target: str, to: str, given: dict[str, Any],
         if y.dtype.kind in "UO":
             classes, y = np.unique(y, return_inverse=True)
             output.note(f"labels were numbered: {', '.join(f'{label} = {k}' for k, label in enumerate(classes))}")
-        save_svmlight(data.X, y, target, qid=data.qid)
+        save_svmlight(data.X, y, target, qid=data.qid, zero_based=data.source.get("zero_based", False))
         return
     X = data.X
     arrays = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-#: Formulation by the number behind ``-s``: the loss, or why there is none.
-SOLVERS: dict[int, str | None] = {1: "squared_hinge", 2: "squared_hinge", 3: "hinge"}
+#: The loss by the number behind ``-s``.
+SOLVERS = {1: "squared_hinge", 2: "squared_hinge", 3: "hinge"}
 OTHERS = {
     0: "logistic regression",
     4: "Crammer-Singer, which this version does not train",
@@ -80,6 +80,8 @@ def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> N
         notes.append(f"-e {value} bounds no error in LIBLINEAR; here the certified gap is at most {options['tol']:g}")
     elif name == "-B":
         bias = _number(value, name)
+        if not abs(bias) < float("inf"):
+            raise ValueError(f"--liblinear: -B needs a finite number, not {value}")
         options["no_intercept"] = bias <= 0
         options["intercept_scaling"] = bias if bias > 0 else 1.0
     elif name == "-m":

@@ -58,7 +58,7 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
     if scores and out is None:
         raise ValueError("--scores needs OUT, a file to write them to, or - for standard output")
     trained = read_any_model(model)
-    _check_target(out, data, model)
+    _check_target(out, data, model, *([given["labels"]] if given["labels"] else []))
     tally = Tally(trained)
     names = [label_text(label) for label in trained.classes.tolist()]
     rows = dropped = 0
@@ -108,7 +108,7 @@ def _writer(out: str | None, stack: ExitStack) -> Any:
 
 
 def _pieces(rows: int, columns: int) -> list[tuple[int, int]]:
-    """Ranges of rows with at most a few million scores."""
+    """Ranges of rows with at most a million scores."""
     step = max(1, MOST_SCORES // columns)
     return [(begin, min(begin + step, rows)) for begin in range(0, rows, step)]
 

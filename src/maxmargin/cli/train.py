@@ -53,7 +53,7 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     output = Output(given["quiet"], given["as_json"])
     for note in notes:
         output.note(note)
-    target = _target(data, model)
+    target = _target(data, model, given["labels"])
 
     start = time.perf_counter()
     loaded = _load(data, given)
@@ -99,7 +99,7 @@ def _take_liblinear(context: click.Context, given: dict[str, Any]) -> list[str]:
     return notes
 
 
-def _target(data: str, model: str | None) -> str:
+def _target(data: str, model: str | None, labels: str | None) -> str:
     """Where the model goes, checked before the work begins."""
     if model is None:
         if data == "-":
@@ -107,8 +107,9 @@ def _target(data: str, model: str | None) -> str:
         model = _default_name(data)
     if model == "-":
         raise ValueError("a model is written to a file, not to standard output")
-    if os.path.exists(data) and os.path.exists(model) and os.path.samefile(data, model):
-        raise ValueError(f"{model}: the model would overwrite the data; give it another name")
+    for path in (data, labels):
+        if path is not None and os.path.exists(path) and os.path.exists(model) and os.path.samefile(path, model):
+            raise ValueError(f"{model}: the model would overwrite the data; give it another name")
     folder = os.path.dirname(os.path.realpath(model))
     if os.path.isdir(model):
         raise ValueError(f"{model} is a folder; give the model a file name")

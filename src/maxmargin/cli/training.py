@@ -73,7 +73,7 @@ def labels_and_classes(data: Data, name: str) -> tuple[Any, Any]:
         raise ValueError(
             f"{name}: all labels are {label_text(classes.tolist()[0])}; a classifier needs at least two classes"
         )
-    if len(classes) > 100 and len(classes) > len(labels) / 3:
+    if classes.dtype.kind == "f" and len(classes) > 100 and len(classes) > len(labels) / 3:
         raise ValueError(
             f"{name}: there are {len(classes)} different labels in {len(labels)} rows: these look like numbers to "
             "predict (regression), which is not what a classifier does"

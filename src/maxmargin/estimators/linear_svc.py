@@ -371,11 +371,13 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             coef=self.coef_,
             intercept=self.intercept_,
             training=training,
+            source=self._source,
             feature_names=None if names is None else [str(name) for name in names],
         )
 
     def _set(self, model: Model) -> None:
         """Take the fitted attributes from a model; what it does not know is left unset."""
+        self._source = model.source
         self.classes_ = model.classes
         self.coef_ = model.coef
         self.intercept_ = model.intercept

@@ -7,8 +7,6 @@ memory, with the labels in one of its columns or in a file of their own.
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +21,7 @@ from maxmargin.model import Model
 from maxmargin.problems import make_rows
 
 BLOCK_VALUES = 1 << 22
+NOT_BOTH = "give either the column of the labels (--label) or their file (--labels), not both"
 
 
 def read_npz(path: PathLike, options: ReadOptions) -> Data:
@@ -32,10 +31,8 @@ def read_npz(path: PathLike, options: ReadOptions) -> Data:
         names = set(arrays.files)
 
         def get(key: str) -> NDArray[Any]:
-            try:
+            with _numpy_errors(f"{name}, array {key!r}"):
                 return np.asarray(arrays[key])
-            except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-                raise ValueError(f"{name}: the array {key!r} cannot be read ({error})") from error
 
         if {"data", "indices", "indptr", "shape"} <= names:
             if "format" in names and get("format").item() not in (b"csr", "csr"):
@@ -79,7 +76,7 @@ def read_npy(path: PathLike, options: ReadOptions) -> Data:
         y = None if options.labels is None else read_labels(options.labels)
         return Data(_as_rows(table, options, name), _checked_labels(y, table.shape[0], name))
     if options.labels is not None:
-        raise ValueError("give either the column of the labels (--label) or their file (--labels), not both")
+        raise ValueError(NOT_BOTH)
     column = _label_column(table, options.label, name)
     X = _as_rows(np.delete(table, column, axis=1), options, name)
     return Data(X, _checked_labels(np.array(table[:, column]), table.shape[0], name), source={"label": column})
@@ -111,8 +108,10 @@ def iter_npy(path: PathLike, model: Model, options: ReadOptions) -> Iterator[Dat
     size, features = table.shape[0], model.coef.shape[1]
     column: int | None = None
     if options.label is not None:
+        if options.labels is not None:
+            raise ValueError(NOT_BOTH)
         column = _label_column(table, options.label, name)
-    elif table.shape[1] == features + 1 and isinstance(model.source.get("label"), int):
+    elif options.labels is None and table.shape[1] == features + 1 and isinstance(model.source.get("label"), int):
         column = model.source["label"]
     if table.shape[1] - (column is not None) != features:
         raise ValueError(
@@ -169,12 +168,12 @@ def _numpy_errors(name: str) -> Iterator[None]:
     """A broken header can make numpy raise almost anything, because it is read as a Python literal."""
     try:
         yield
-    except (OSError, MemoryError):
+    except (MemoryError, FileNotFoundError, PermissionError, IsADirectoryError):
         raise
     except Exception as error:
         # what is neither .npy nor .npz is a pickle to numpy, which invites to load it
         what = "" if "pickle" in str(error) else f" ({str(error)[:200]})"
-        raise ValueError(f"{name}: not a readable file of numpy{what}") from error
+        raise ValueError(f"{name}: not readable by numpy{what}") from error
 
 
 def _as_float(values: NDArray[Any], options: ReadOptions, name: str) -> NDArray[Any]:

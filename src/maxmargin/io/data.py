@@ -160,11 +160,11 @@ def read_data(
     options = options or ReadOptions()
     known = options.format_of(path)
     if known == "svmlight":
-        from maxmargin.io.svmlight import has_qid, read_svmlight
+        from maxmargin.io.svmlight import read_svmlight
 
         parsed = read_svmlight(
             path,
-            qid=with_qid and has_qid(path),
+            qid=None if with_qid else False,
             dtype=np.float64 if options.dtype is None else options.dtype,
             n_features=options.n_features,
             zero_based="auto" if options.zero_based is None else options.zero_based,

@@ -10,6 +10,8 @@ from typing import IO, Any, cast
 
 PathLike = str | os.PathLike[str]
 
+#: Names of streams that belong to the process rather than to a folder.
+STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 #: How compressed files begin, by suffix.
 MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
 
@@ -129,18 +131,18 @@ def atomic_write(path: PathLike) -> Iterator[IO[bytes]]:
     mode: int | None = None
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(f"{os.fspath(path)} is a folder, not a file")
-        # /dev/stdout may lead to an ordinary file that others write to as well
-        if not stat.S_ISREG(mode) or os.fspath(path).startswith("/dev/"):
-            with open(path, "wb") as file:
-                yield file
-            return
+    if mode is not None and stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{os.fspath(path)} is a folder, not a file")
+    # /dev/stdout may lead to an ordinary file that others write to as well
+    if mode is not None and (not stat.S_ISREG(mode) or os.fspath(path).startswith(STREAMS)):
+        with open(path, "wb") as file:
+            yield file
+        return
     target = os.path.realpath(path)
-    folder, name = os.path.split(target)
+    folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"the folder {folder} does not exist")
-    descriptor, temporary = _create_beside(folder, name)
+    descriptor, temporary = _create_in(folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -168,12 +170,12 @@ def open_to_write(path: PathLike) -> Iterator[IO[bytes]]:
             yield packed
 
 
-def _create_beside(folder: str, name: str) -> tuple[int, str]:
+def _create_in(folder: str) -> tuple[int, str]:
     for attempt in range(1000):
-        temporary = os.path.join(folder, f".{name[:200]}.{os.getpid()}.{attempt}.part")
+        temporary = os.path.join(folder, f".maxmargin-{os.getpid()}-{attempt}.part")
         with suppress(FileExistsError):
             return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), temporary
-    raise FileExistsError(f"{folder} is full of unfinished files named .{name}.*.part; remove them")
+    raise FileExistsError(f"{folder} is full of unfinished files named .maxmargin-*.part; remove them")
 
 
 def _sync_folder(folder: str) -> None:

@@ -96,7 +96,10 @@ def parse_liblinear(contents: bytes, name: str) -> Model:
             f"{len(weights)} are there; the file is cut off or damaged"
         )
     table = weights.reshape(lines, columns)[:, : 1 if two else columns]
-    intercept = table[-1] * bias if bias >= 0 else np.zeros(table.shape[1])
+    with np.errstate(over="ignore"):
+        intercept = table[-1] * bias if bias >= 0 else np.zeros(table.shape[1])
+    if not np.all(np.isfinite(intercept)):
+        raise ValueError(f"{name}: the bias times its weight is too large")
     parameters = {
         "loss": loss,
         "multi_class": multi_class,

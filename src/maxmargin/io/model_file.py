@@ -27,7 +27,8 @@ FORMAT = 1
 #: The entry of the safetensors metadata that holds the checksum, a space, and the header. It is a single entry because
 #: safetensors writes several in random order, and the same model shall give the same bytes.
 ENTRY = "maxmargin"
-LARGEST_FILE = 1 << 40
+#: Bytes that weights and labels may take in memory; a small file can ask for any number.
+LARGEST_WEIGHTS, LARGEST_TEXT = 1 << 40, 1 << 28
 _DTYPES = {"F64": "<f8", "I64": "<i8", "I32": "<i4", "BOOL": "|b1"}
 _CLASS_TYPES = {np.dtype(letter).str for letter in "?bBhHiIlLqQefd"}
 _HISTORY_COLUMNS = 8  # problem, solver, epoch, seconds, primal, dual, gap, active
@@ -84,7 +85,7 @@ def to_bytes(model: Model, *, dual: bool = True) -> bytes:
         "source": model.source,
         "training": None if model.training is None else _pack_training(model.training, tensors, dual),
     }
-    text = json.dumps(header, separators=(",", ":"))
+    text = json.dumps(header, allow_nan=False, separators=(",", ":"))
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     return save(arrays, {ENTRY: f"{_checksum(text, arrays)} {text}"})
 
@@ -93,7 +94,7 @@ def from_bytes(contents: bytes) -> Model:
     """The inverse of `to_bytes`, for bytes nobody vouches for."""
     text, tensors = _unpack(contents)
     try:
-        header = json.loads(text)
+        header = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"its header is not JSON ({error})") from error
     fields = _Fields(header, tensors)
@@ -104,6 +105,10 @@ def from_bytes(contents: bytes) -> Model:
             f"it was written by {str(header.get('library'))[:60]}"
         )
     return fields.model()
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _unpack(contents: bytes) -> tuple[str, dict[str, NDArray[Any]]]:
@@ -161,6 +166,8 @@ def _plain(name: str, value: Any) -> Any:
             stacklevel=2,
         )
         return None
+    if isinstance(value, float) and not np.isfinite(value):
+        raise ValueError(f"the parameter {name}={value} is not finite and cannot be stored in a model file")
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"the parameter {name}={value!r} cannot be stored in a model file")
@@ -186,10 +193,13 @@ def _pack_classes(classes: NDArray[Any], tensors: dict[str, NDArray[Any]]) -> di
     if classes.dtype.kind in "iufb":
         wide = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}[classes.dtype.kind]
         stored: NDArray[Any] = classes.astype(wide)
+        native = classes.dtype.newbyteorder("=").str
+        if native not in _CLASS_TYPES:
+            raise TypeError(f"class labels of type {classes.dtype} cannot be stored in a model file")
         if not np.array_equal(stored.astype(classes.dtype), classes) or np.any((stored < 0) != (classes < 0)):
             raise TypeError("the class labels are too large to be stored in a model file")
         tensors["classes"] = stored
-        return {"dtype": classes.dtype.str}
+        return {"dtype": native}
     values = classes.tolist()
     if all(isinstance(value, str) for value in values):
         return {"dtype": "object" if classes.dtype == object else "str", "values": values}
@@ -261,8 +271,20 @@ class _Fields:
             raise ModelFileError(f"the array {name!r} has the shape {array.shape} and type {array.dtype}, not {shape}")
         return array
 
+    def count(self, name: str, within: dict[str, Any]) -> int:
+        value: int = self.get(name, int, within)
+        if not 0 <= value < 1 << 62:
+            raise ModelFileError(f"its header has no proper {name!r}")
+        return value
+
+    def counts(self, name: str, shape: tuple[int | None, ...]) -> NDArray[np.intp]:
+        array = self.array(name, shape, "<i8")
+        if np.any(array < 0):
+            raise ModelFileError(f"the array {name!r} has negative counts")
+        return array.astype(np.intp)
+
     def csr(self, name: str, shape: tuple[int, int]) -> Csr:
-        data = self.array(f"{name}.data", (None,), "<f8")
+        data = self.finite(f"{name}.data", (None,))
         indices = self.array(f"{name}.indices", data.shape, "<i4", "<i8")
         indptr = self.array(f"{name}.indptr", (shape[0] + 1,), "<i8")
         proper = (
@@ -299,15 +321,13 @@ class _Fields:
         if "coef" in self.tensors:
             return self.finite("coef", (problems, features))
         sparse = self.csr("coef", (problems, features))
-        if features * problems * 8 > LARGEST_FILE:
+        if features * problems * 8 > LARGEST_WEIGHTS:
             raise ModelFileError(f"its weights would take {features * problems * 8} bytes")
         try:
             coef = np.zeros((problems, features))
         except MemoryError as error:
             raise ModelFileError(f"its weights take {features * problems * 8} bytes, more than there are") from error
         coef[np.repeat(np.arange(problems), np.diff(sparse.indptr)), sparse.indices] = sparse.data
-        if not np.all(np.isfinite(sparse.data)):
-            raise ModelFileError("the array 'coef' is not finite")
         return coef
 
     def finite(self, name: str, shape: tuple[int | None, ...]) -> Floats:
@@ -321,6 +341,9 @@ class _Fields:
         dtype = self.get("dtype", str, classes)
         if dtype in ("str", "object"):
             values = self.texts(classes.get("values"), "classes")
+            # an array of text takes for each as much as for the longest
+            if not values or 4 * len(values) * max(map(len, values)) > LARGEST_TEXT:
+                raise ModelFileError("its header has no proper 'classes'")
             found = np.array(values, dtype=object if dtype == "object" else None)
         else:
             # a table and not numpy.dtype(), which makes sense of the strangest texts
@@ -354,7 +377,7 @@ class _Fields:
         checks: dict[str, Callable[[Any], bool]] = {
             "zero_based": lambda value: isinstance(value, bool),
             "header": lambda value: isinstance(value, bool),
-            "label": lambda value: value is None or isinstance(value, (str, int)),
+            "label": lambda value: value is None or isinstance(value, str) or _is_position(value, features),
             "columns": lambda value: _are_columns(value, features),
         }
         for name, value in source.items():
@@ -371,16 +394,16 @@ class _Fields:
         rows = training.get("rows")
         dual_coef = None
         if rows is not None:
-            if self.get("rows", int, training) < 1:
+            if not 1 <= self.get("rows", int, training) < 1 << 48:
                 raise ModelFileError("its header has no proper 'rows'")
             dual_coef = self.csr("dual_coef", (problems, rows))
         return Training(
-            primal=self.array("primal", (problems,), "<f8"),
-            dual=self.array("dual", (problems,), "<f8"),
+            primal=self.finite("primal", (problems,)),
+            dual=self.finite("dual", (problems,)),
             converged=self.get("converged", bool, training),
-            n_iter=self.get("n_iter", int, training),
+            n_iter=self.count("n_iter", training),
             solvers=self.texts(training.get("solvers"), "solvers", problems),
-            n_support=self.array("n_support", (n_classes,), "<i8").astype(np.intp),
+            n_support=self.counts("n_support", (n_classes,)),
             history=self.history(problems, self.texts(training.get("history_solvers"), "history_solvers")),
             dual_coef=dual_coef,
         )
@@ -398,6 +421,10 @@ class _Fields:
                 Report(solvers[int(solver)], int(epoch), seconds, primal, dual, gap, int(active))
             )
         return history
+
+
+def _is_position(value: Any, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 
 def _is_scalar(value: Any) -> bool:

@@ -1,9 +1,8 @@
-"""Models from and to files: the library's own format, and LIBLINEAR's, told apart by their first bytes."""
+"""Plain models from and to files: the library's own format, and LIBLINEAR's, told apart by their first bytes."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from maxmargin.io.files import PathLike
 from maxmargin.io.liblinear_model import START, parse_liblinear, write_liblinear
@@ -13,84 +12,8 @@ from maxmargin.model import Model
 FORMATS = ("maxmargin", "liblinear")
 
 
-def save_model(model: Any, path: PathLike, *, format: str = "maxmargin", dual: bool = True) -> None:  # noqa: A002
-    """Write a fitted estimator to a file.
-
-    The file holds arrays and JSON (safetensors), no code. It is written under a temporary name, synced and renamed:
-    an earlier file of that name is replaced whole or not at all.
-
-    Parameters
-    ----------
-    model : LinearSVC
-        A fitted estimator.
-    path : path
-        Where to; ``.mm`` is the usual suffix.
-    format : {"maxmargin", "liblinear"}, default="maxmargin"
-        "liblinear" writes a text file for ``liblinear-predict``, where the model can be expressed as one.
-    dual : bool, default=True
-        Keep ``dual_coef_`` (for ``support_`` and warm starts), which takes up to 12 bytes per training row and class.
-        Predictions do not need it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from sklearn.datasets import load_iris
-    >>> from maxmargin import LinearSVC, load_model, save_model
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = LinearSVC().fit(X, y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_model(model, f"{folder}/iris.mm")
-    ...     again = load_model(f"{folder}/iris.mm")
-    >>> bool((again.decision_function(X) == model.decision_function(X)).all())
-    True
-    """
-    if not isinstance(model, Model):
-        if not hasattr(model, "_to_model"):
-            raise TypeError(f"save_model takes a fitted estimator of maxmargin, not {type(model).__name__}")
-        model = model._to_model()
-    write_any_model(model, path, format=format, dual=dual)
-
-
-def load_model(path: PathLike) -> Any:
-    """Read a model file, the library's own or LIBLINEAR's.
-
-    Loading never executes code from the file. A file that is cut off, damaged or changed is refused.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-
-    Returns
-    -------
-    LinearSVC
-        The fitted estimator; its predictions have the same bits as those of the one that was saved. From LIBLINEAR's
-        files it knows classes and weights only, not how they were trained.
-
-    Raises
-    ------
-    ValueError
-        The file is not a whole model.
-
-    Examples
-    --------
-    See `save_model`.
-    """
-    model = read_any_model(path)
-    from maxmargin.estimators import LinearSVC
-
-    estimators = {"LinearSVC": LinearSVC}
-    if model.estimator not in estimators:
-        raise ValueError(f"{path}: it holds a {model.estimator[:60]!r}, which this version does not know")
-    estimator = estimators[model.estimator]
-    unknown = sorted(set(model.parameters) - set(estimator().get_params()))
-    if unknown:
-        raise ValueError(f"{path}: {model.estimator} has no parameter {unknown[0][:60]!r} in this version")
-    return estimator._of_model(model)
-
-
 def read_any_model(path: PathLike) -> Model:
-    """`load_model` without scikit-learn."""
+    """The model in a file of either kind."""
     with open(path, "rb") as file:
         contents = file.read()
     parse = parse_liblinear if contents.startswith(START) else parse_model
@@ -98,7 +21,7 @@ def read_any_model(path: PathLike) -> Model:
 
 
 def write_any_model(model: Model, path: PathLike, *, format: str = "maxmargin", dual: bool = False) -> None:  # noqa: A002
-    """`save_model` for plain models."""
+    """Write a model in either format."""
     if format not in FORMATS:
         raise ValueError(f"format={format!r} is unknown; choose from {list(FORMATS)}")
     if format == "liblinear":

@@ -71,7 +71,7 @@ class Parsed(NamedTuple):
 
 class _Options(NamedTuple):
     dtype: np.dtype[Any]
-    qid: bool
+    qid: bool | None
     multilabel: bool
     max_errors: int
     threads: int
@@ -159,12 +159,17 @@ def read_svmlight(
     dtype: DTypeLike = np.float64,
     n_features: int | None = None,
     zero_based: bool | str = "auto",
-    qid: bool = False,
+    qid: bool | None = False,
     multilabel: bool = False,
     max_errors: int = 1,
     n_jobs: int | None = None,
 ) -> Parsed:
-    """`load_svmlight` without scipy: the rows as `Csr`, and whether the text was zero-based."""
+    """`load_svmlight` without scipy: the rows as `Csr`, and whether the text was zero-based.
+
+    ``qid=None`` returns the query numbers if there are any; then every row must have one.
+    """
+    if not isinstance(zero_based, str):
+        zero_based = bool(zero_based)
     options = _check(dtype, n_features, zero_based, qid, multilabel, max_errors, n_jobs)
     # With "auto" the base is known only in the end: let the larger one pass here and look again below.
     limit = None if n_features is None else n_features - (zero_based is True)
@@ -186,6 +191,8 @@ def read_svmlight(
     columns = max(largest + 1, 0) if n_features is None else n_features
     if based and base == 1:  # taken for one-based until a 0 appeared
         for result in results:
+            if result["largest"] > np.iinfo(result["indices"].dtype).max:
+                result["indices"] = result["indices"].astype(np.int64)
             result["indices"] += 1
     if options.multilabel:
         y: Any = [labels for result in results for labels in _label_tuples(result)]
@@ -208,22 +215,10 @@ def read_svmlight(
             (len(indptr) - 1, columns),
         ),
         y,
-        _concatenate([result["qid"] for result in results], np.int64) if qid else None,
+        None if qid is False else _query_numbers(results, name),
         based,
         0,
     )
-
-
-def has_qid(path_or_file: PathLike | Any) -> bool:
-    """Whether the first row of a file has a query number; false for streams, which could not be read again."""
-    if is_stream(path_or_file) or not os.path.isfile(path_or_file):
-        return False
-    for text, _ in _texts(path_or_file, _name(path_or_file), 1 << 16):
-        for line in bytes(text).splitlines():
-            words = line.partition(b"#")[0].split(maxsplit=2)
-            if words:
-                return any(word.startswith(b"qid:") for word in words[:2])
-    return False
 
 
 def iter_svmlight(
@@ -252,7 +247,7 @@ def _check(
     dtype: DTypeLike,
     n_features: int | None,
     zero_based: bool | str,
-    qid: bool,
+    qid: bool | None,
     multilabel: bool,
     max_errors: int,
     n_jobs: int | None,
@@ -331,7 +326,8 @@ def _parse(
         text,
         single=options.dtype == np.float32,
         multilabel=options.multilabel,
-        qid=options.qid,
+        qid=options.qid is not False,
+        need_qid=options.qid is True,
         largest_index=limit,
         drop_larger=drop_larger,
         allow_zero=allow_zero,
@@ -348,6 +344,16 @@ def _concatenate(arrays: list[Any], dtype: Any) -> Any:
     if len(arrays) == 1:
         return arrays[0]
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+
+
+def _query_numbers(results: list[dict[str, Any]], name: str) -> NDArray[np.int64] | None:
+    numbers: NDArray[np.int64] = _concatenate([result["qid"] for result in results], np.int64)
+    present = numbers >= 0
+    if present.all():
+        return numbers
+    if present.any():
+        raise ValueError(f"{name}: some rows have a qid: and others have none")
+    return None
 
 
 def _label_tuples(result: dict[str, Any]) -> Iterator[tuple[float, ...]]:

@@ -14,6 +14,8 @@ from maxmargin.io.files import PathLike, is_stream, open_to_write
 from maxmargin.losses import Floats
 
 _WRITE_VALUES = 1 << 20
+#: Query numbers have at most 18 digits.
+LARGEST_QID = 10**18
 
 
 def save_svmlight(
@@ -61,15 +63,16 @@ def save_svmlight(
     rows = _rows_to_write(X)
     size = rows.shape[0]
     labels, label_starts = _labels_to_write(y, size, multilabel)
-    if label_starts is not None:
+    if label_starts is not None and qid is None:
         bare = np.flatnonzero((np.diff(label_starts) == 0) & (np.diff(rows.indptr) == 0))
         if bare.size:
             raise ValueError(f"row {bare[0]} has neither labels nor features, which would be a blank line")
     queries = None
     if qid is not None:
         queries = np.ascontiguousarray(qid)
-        if queries.shape != (size,) or queries.dtype.kind not in "iu" or np.any(queries < 0):
-            raise ValueError(f"qid must hold {size} whole numbers that are not negative, one per row of X")
+        whole = queries.shape == (size,) and queries.dtype.kind in "iu"
+        if not whole or np.any(queries < 0) or np.any(queries >= LARGEST_QID):
+            raise ValueError(f"qid must hold {size} whole numbers from 0 to {LARGEST_QID - 1}, one per row of X")
         queries = queries.astype(np.int64, copy=False)
     if is_stream(path_or_file):
         _write_rows(path_or_file, rows, labels, label_starts, queries, zero_based, comment)

@@ -156,8 +156,8 @@ def _names(text: bytes, format_: str, header: bool, name: str) -> list[str]:
             f"{name}: the first line holds numbers ({', '.join(names[:3])}, ...), not names; say --no-header "
             "if there are no names"
         )
-    twice = next((cell for cell in names if names.count(cell) > 1), None)
-    if twice is not None:
+    if len(set(names)) < len(names):
+        twice = next(cell for k, cell in enumerate(names) if cell in names[:k])
         raise ValueError(f"{name}: there are several columns named {twice!r}")
     return names
 
@@ -187,10 +187,21 @@ def _iter_csv(name: str, format_: str, header: bool, texts: set[str]) -> Iterato
             if names is None:
                 names = _names(text, format_, header, name)
                 if header:
-                    text = text[text.find(b"\n") + 1 :] if b"\n" in text else b""
+                    text = text[_end_of_record(text) :]
             if text.strip():
                 kinds = {column: pl.String for column in texts if column in names}
                 yield _csv(text, format_, names, kinds)
+
+
+def _end_of_record(text: bytes) -> int:
+    """Where the first record ends: a line end inside quotes does not end it."""
+    end = 0
+    while True:
+        end = text.find(b"\n", end) + 1
+        if end == 0:
+            return len(text)
+        if text.count(b'"', 0, end) % 2 == 0:
+            return end
 
 
 def _csv_blocks(file: Any) -> Iterator[bytes]:
