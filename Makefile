@@ -46,7 +46,7 @@ $(VENV)/fuzz: $(VENV)/dev
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-sanitize build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-sanitize build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/python:
