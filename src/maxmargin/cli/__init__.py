@@ -4,6 +4,7 @@ A command must start about as fast as numpy is imported, so the modules here imp
 and never scikit-learn (``bench`` alone does, to compare with it).
 """
 
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -11,6 +12,10 @@ from contextlib import suppress
 
 def main() -> None:
     """Run the command and exit, without taking the interpreter apart: that takes a tenth of a short run."""
+    # A tenth of the start is the search for garbage in cycles, of which a command makes next to none; and numpy's BLAS
+    # would keep a second processor busy with waiting for work that never comes.
+    gc.disable()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         import signal
 
