@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer
+
+from maxmargin import save_svmlight
+from maxmargin.cli.app import run
 
 LOSS_NAMES = ["hinge", "squared_hinge", "least_squares"]
 SOLVER_NAMES = ["auto", "dcd", "avsf", "online", "newton"]
@@ -55,3 +59,27 @@ STORAGES = {
 def storage(request, tmp_path):
     """A function that stores a dense array in one of the supported ways."""
     return lambda X: STORAGES[request.param](X, tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to work in, with a training and a test file."""
+    monkeypatch.chdir(tmp_path)
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X / np.abs(X).max(axis=0)
+    y = np.where(y == 1, 1, -1)
+    save_svmlight(X[:400], y[:400], "train.svm")
+    save_svmlight(X[400:], y[400:], "test.svm")
+    return tmp_path
+
+
+@pytest.fixture
+def command(capsys):
+    """Runs the command and returns its exit code, what it printed, and what it said on standard error."""
+
+    def call(*words):
+        code = run(list(words))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

@@ -112,6 +112,7 @@ jobs = click.option(
 )
 
 
+# generic in some versions of click only, hence the type comment
 class Positive(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A finite number above zero, or from zero on."""
 

@@ -366,7 +366,7 @@ class _Fields:
                 pairs = [pair for pair in value if isinstance(pair, list) and len(pair) == 2]
                 if len(pairs) != len(value) or not all(_is_scalar(part) for pair in pairs for part in pair):
                     raise ModelFileError("its header has no proper 'class_weight'")
-                parameters[name] = {key: weight for key, weight in pairs}  # noqa: C416
+                parameters[name] = dict(pairs)
             elif not _is_scalar(value):
                 raise ModelFileError(f"its header has no proper parameter {name[:60]!r}")
         return parameters
