@@ -18,6 +18,9 @@ from maxmargin.losses import Floats
 from maxmargin.problems import Certificate, make_rows
 from maxmargin.solution import Report, Solution
 
+#: The classes of a model that ranks.
+NO_CLASSES: NDArray[Any] = np.zeros(0)
+
 
 def split_weights(weights: Floats, bias: float) -> tuple[Floats, float]:
     """Coefficients and intercept of solver weights, whose last entry belongs to the constant column ``bias``."""

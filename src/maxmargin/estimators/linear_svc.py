@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from maxmargin.csr import Csr
-from maxmargin.estimators.progress import STEPS, Progress
+from maxmargin.estimators.base import CertifiedEstimator
+from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.losses import LOSSES, Floats
-from maxmargin.model import Model, Training, labels_of_scores, linear_scores, split_weights
+from maxmargin.model import Model, labels_of_scores, split_weights
 from maxmargin.one_versus_rest import (
     count_threads,
     positive_classes,
@@ -30,11 +27,10 @@ from maxmargin.one_versus_rest import (
     seeds_of,
     train_one_versus_rest,
 )
-from maxmargin.solution import EXITS, Report, Solution
 from maxmargin.solvers import SOLVERS
 
 
-class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class LinearSVC(ClassifierMixin, CertifiedEstimator):
     """Linear support vector classifier, trained to a certified duality gap.
 
     Minimises ``1/2 |w|^2 + sum_i C_i loss(1 - y_i w.x_i)`` with
@@ -136,19 +132,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
-    coef_: Floats
-    intercept_: Floats
     classes_: NDArray[Any]
-    dual_coef_: Any
-    support_: NDArray[np.intp]
     n_support_: NDArray[np.intp]
-    n_iter_: int
-    primal_objective_: Any
-    dual_objective_: Any
-    duality_gap_: Any
-    converged_: bool
-    solver_used_: Any
-    history_: Any
 
     def __init__(
         self,
@@ -255,9 +240,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             ``X @ coef_.T + intercept_``.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
-        scores = linear_scores(X, self.coef_, self.intercept_)
+        scores = self._scores(X)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -274,11 +257,6 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             The label with the largest score.
         """
         return labels_of_scores(self.decision_function(X), self.classes_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _refuse_what_does_not_combine(self) -> None:
         if not self.penalize_intercept:
@@ -328,7 +306,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     self.tol,
                     metadata,
                     partial(self._attributes_of, classes=classes) if not several else None,
-                    _printer(label) if self.verbose else None,
+                    printer(label) if self.verbose else None,
                 )
             )
         return progresses
@@ -337,94 +315,9 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         coef, intercept = split_weights(weights, self.intercept_scaling if self.fit_intercept else 0.0)
         return {"coef_": coef[np.newaxis], "intercept_": np.array([intercept]), "classes_": classes}
 
-    @classmethod
-    def _of_model(cls, model: Model) -> LinearSVC:
-        """The fitted estimator that a model file describes."""
-        estimator = cls(**model.parameters)
-        estimator.n_features_in_ = model.coef.shape[1]
-        if model.feature_names is not None:
-            estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
-        estimator._set(model)
-        return estimator
-
-    def _to_model(self) -> Model:
-        """What a model file holds of this estimator."""
-        check_is_fitted(self)
-        several = self.coef_.shape[0] > 1
-        training = None
-        if hasattr(self, "primal_objective_"):
-            training = Training(
-                primal=np.atleast_1d(self.primal_objective_),
-                dual=np.atleast_1d(self.dual_objective_),
-                converged=self.converged_,
-                n_iter=self.n_iter_,
-                solvers=list(self.solver_used_) if several else [self.solver_used_],
-                n_support=self.n_support_,
-                history=self.history_ if several else [self.history_],
-                dual_coef=_light(self.dual_coef_) if hasattr(self, "dual_coef_") else None,
-            )
-        names = getattr(self, "feature_names_in_", None)
-        return Model(
-            estimator="LinearSVC",
-            parameters=self.get_params(deep=False),
-            classes=self.classes_,
-            coef=self.coef_,
-            intercept=self.intercept_,
-            training=training,
-            source=self._source,
-            feature_names=None if names is None else [str(name) for name in names],
-        )
-
-    def _set(self, model: Model) -> None:
-        """Take the fitted attributes from a model; what it does not know is left unset."""
-        self._source = model.source
-        self.classes_ = model.classes
-        self.coef_ = model.coef
-        self.intercept_ = model.intercept
-        training = model.training
-        if training is None:
-            return
-        several = model.coef.shape[0] > 1
-        if training.dual_coef is not None:
-            self.dual_coef_ = training.dual_coef.to_scipy()
-            self.support_ = np.unique(self.dual_coef_.indices).astype(np.intp)
-        self.n_support_ = training.n_support
-        self.n_iter_ = training.n_iter
-        self.converged_ = training.converged
-        self.primal_objective_ = training.primal if several else float(training.primal[0])
-        self.dual_objective_ = training.dual if several else float(training.dual[0])
-        self.duality_gap_ = training.gap if several else float(training.gap[0])
-        self.solver_used_ = training.solvers if several else training.solvers[0]
-        self.history_ = training.history if several else training.history[0]
-
-    def _warn_unless_converged(self, solutions: list[Solution]) -> None:
-        unfinished = [solution for solution in solutions if solution.exit not in ("converged", "stopped")]
-        if not unfinished:
-            return
-        worst = max(unfinished, key=lambda solution: solution.certificate.gap)
-        remedy = {
-            "max_iter": f"raise max_iter (now {self.max_iter})",
-            "time_limit": f"raise time_limit (now {self.time_limit} s)",
-        }[worst.exit]
-        warnings.warn(
-            f"the fit ended with a certified gap of {worst.certificate.gap:.2e} instead of tol={self.tol:g}, because "
-            f"{EXITS[worst.exit]}. The objective is at most that share above the optimum. To get closer {remedy}, "
-            "scale the columns of X to similar ranges, or lower C.",
-            ConvergenceWarning,
-            stacklevel=5,  # past this method, fit and its two decorators: the user's line
-        )
-
-
-def _printer(label: str) -> Callable[[Report], None]:
-    return lambda report: print(f"{label}{report}")
-
 
 def _seed(random_state: Any) -> int:
     """A number as it is, None as 0, and the next number of a generator."""
     if random_state is None or isinstance(random_state, Integral):
         return int(random_state or 0)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _light(matrix: Any) -> Csr:
-    return Csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)

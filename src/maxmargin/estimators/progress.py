@@ -75,3 +75,8 @@ class Progress:
         """The fit has ended, one way or another."""
         if self.context is not None:
             self.context.call_on_fit_task_end(**self.arguments)
+
+
+def printer(label: str = "") -> Callable[[Report], None]:
+    """Prints every report on a line of its own, after a label."""
+    return lambda report: print(f"{label}{report}")

@@ -1,0 +1,132 @@
+"""What all estimators share: scoring rows, going to and from model files, and the warning of a fit that fell short."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from maxmargin.csr import Csr
+from maxmargin.losses import Floats
+from maxmargin.model import NO_CLASSES, Model, Training, linear_scores
+from maxmargin.solution import EXITS, Solution
+
+
+class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
+    """A linear model that was trained to a certified duality gap."""
+
+    max_iter: int
+    tol: float
+    time_limit: float | None
+
+    coef_: Floats
+    intercept_: Floats
+    dual_coef_: Any
+    support_: NDArray[np.intp]
+    n_support_: Any
+    n_iter_: int
+    primal_objective_: Any
+    dual_objective_: Any
+    duality_gap_: Any
+    converged_: bool
+    solver_used_: Any
+    history_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _scores(self, X: Any) -> Floats:
+        """``X @ coef_.T + intercept_`` of rows that are checked first."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
+        return linear_scores(X, self.coef_, self.intercept_)
+
+    @classmethod
+    def _of_model(cls, model: Model) -> Any:
+        """The fitted estimator that a model file describes."""
+        estimator = cls(**model.parameters)
+        estimator.n_features_in_ = model.coef.shape[1]
+        if model.feature_names is not None:
+            estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        estimator._set(model)
+        return estimator
+
+    def _to_model(self) -> Model:
+        """What a model file holds of this estimator."""
+        check_is_fitted(self)
+        several = self.coef_.shape[0] > 1
+        training = None
+        if hasattr(self, "primal_objective_"):
+            training = Training(
+                primal=np.atleast_1d(self.primal_objective_),
+                dual=np.atleast_1d(self.dual_objective_),
+                converged=self.converged_,
+                n_iter=self.n_iter_,
+                solvers=list(self.solver_used_) if several else [self.solver_used_],
+                n_support=self.n_support_,
+                history=self.history_ if several else [self.history_],
+                dual_coef=_light(self.dual_coef_) if hasattr(self, "dual_coef_") else None,
+            )
+        names = getattr(self, "feature_names_in_", None)
+        return Model(
+            estimator=type(self).__name__,
+            parameters=self.get_params(deep=False),
+            classes=getattr(self, "classes_", NO_CLASSES),
+            coef=self.coef_,
+            intercept=self.intercept_,
+            training=training,
+            source=self._source,
+            feature_names=None if names is None else [str(name) for name in names],
+        )
+
+    def _set(self, model: Model) -> None:
+        """Take the fitted attributes from a model; what it does not know is left unset."""
+        self._source = model.source
+        if len(model.classes):
+            self.classes_ = model.classes
+        self.coef_ = model.coef
+        self.intercept_ = model.intercept
+        training = model.training
+        if training is None:
+            return
+        several = model.coef.shape[0] > 1
+        if training.dual_coef is not None:
+            self.dual_coef_ = training.dual_coef.to_scipy()
+            self.support_ = np.unique(self.dual_coef_.indices).astype(np.intp)
+        self.n_support_ = training.n_support
+        self.n_iter_ = training.n_iter
+        self.converged_ = training.converged
+        self.primal_objective_ = training.primal if several else float(training.primal[0])
+        self.dual_objective_ = training.dual if several else float(training.dual[0])
+        self.duality_gap_ = training.gap if several else float(training.gap[0])
+        self.solver_used_ = training.solvers if several else training.solvers[0]
+        self.history_ = training.history if several else training.history[0]
+
+    def _warn_unless_converged(self, solutions: list[Solution]) -> None:
+        unfinished = [solution for solution in solutions if solution.exit not in ("converged", "stopped")]
+        if not unfinished:
+            return
+        worst = max(unfinished, key=lambda solution: solution.certificate.gap)
+        remedy = {
+            "max_iter": f"raise max_iter (now {self.max_iter})",
+            "time_limit": f"raise time_limit (now {self.time_limit} s)",
+        }[worst.exit]
+        warnings.warn(
+            f"the fit ended with a certified gap of {worst.certificate.gap:.2e} instead of tol={self.tol:g}, because "
+            f"{EXITS[worst.exit]}. The objective is at most that share above the optimum. To get closer {remedy}, "
+            "scale the columns of X to similar ranges, or lower C.",
+            ConvergenceWarning,
+            stacklevel=5,  # past this method, fit and its two decorators: the user's line
+        )
+
+
+def _light(matrix: Any) -> Csr:
+    return Csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
