@@ -255,6 +255,8 @@ def test_bench(folder, command):
     assert set(results) == {"auto", "dcd", "avsf", "online", "newton", "scikit-learn"}
     for name, result in results.items():
         assert 0 <= result["error"] <= (1e-3 if name == "scikit-learn" else 1e-6)
+    code, out, _ = command("bench", "train.svm", "--loss", "hinge", "--json")
+    assert {"auto", "cutting_plane"} < {result["solver"] for result in json.loads(out)["results"]}
     code, out, _ = command("bench", "train.svm", "--solver", "newton", "--no-scikit-learn")
     assert out.splitlines()[1].startswith("newton")
     assert len(out.splitlines()) == 2

@@ -191,6 +191,119 @@ nb::tuple py_newton(const PyRows& x, const StridedVector<std::int8_t>& y, const 
     });
 }
 
+nb::tuple py_cut(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C, double bias,
+                 const std::optional<StridedVector<double>>& alpha, double tol, std::int64_t max_iter, bool accelerated,
+                 double time_limit, const nb::object& on_report, const StopFlag& stop) {
+    return run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
+        const Loss hinge{0.0, 1.0, 0.0};
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, hinge, bias);
+        HingeRisk risk(variables);
+        CutStart start;
+        std::vector<double> point, coefficients;
+        if (alpha) {
+            certify(x.rows, variables, hinge, bias, point);
+            for (const Variable& v : variables) {
+                coefficients.push_back(v.y * v.alpha);
+                start.offset += v.alpha;
+            }
+            start.points = point;
+            start.coefficients = coefficients;
+        }
+        CutResult result;
+        const Outcome outcome = cut(x.rows, bias, risk, {tol, max_iter, accelerated}, start, monitor, result);
+        weights = std::move(result.weights);
+        alphas = std::move(result.coefficients);
+        for (std::size_t i = 0; i < variables.size(); ++i) {
+            alphas[i] = clip(variables[i].y * alphas[i], 0.0, variables[i].C);  // shares add up to 1 but for rounding
+        }
+        return outcome;
+    });
+}
+
+struct PyPairs {
+    RankedPairs pairs;
+    std::size_t size;  // rows, with and without pairs
+
+    void check(std::size_t rows) const {
+        if (rows != size) {
+            throw std::invalid_argument("there are labels for " + std::to_string(size) + " rows, not for " +
+                                        std::to_string(rows));
+        }
+    }
+
+    // In the order of the pairs' own rows.
+    std::vector<double> own(const double* scores) const {
+        std::vector<double> result;
+        result.reserve(pairs.rows().size());
+        for (const RowIndex i : pairs.rows()) {
+            result.push_back(scores[i]);
+        }
+        return result;
+    }
+};
+
+template <class T>
+std::span<const T> span_of(const std::optional<Vector<T>>& values, std::size_t size) {
+    if (!values) {
+        return {};
+    }
+    if (values->size() != size) {
+        throw std::invalid_argument("labels, groups and weights must have one entry per row");
+    }
+    return {values->data(), size};
+}
+
+nb::tuple py_cut_pairs(const PyRows& x, const PyPairs& ranked, double C, const Matrix<double>& points, double tol,
+                       std::int64_t max_iter, bool accelerated, double time_limit, const nb::object& on_report,
+                       const StopFlag& stop) {
+    ranked.check(x.rows.size());
+    if (points.shape(1) != x.rows.features() + 1) {
+        throw std::invalid_argument("points must have one column per feature and one for the bias");
+    }
+    CutResult result;
+    nb::tuple outcome = run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
+        RankedPairs pairs = ranked.pairs;  // it keeps the order of the last scores
+        PairRisk risk(pairs, C);
+        CutStart start;
+        start.points = {points.data(), points.size()};
+        const Outcome reached = cut(x.rows, 0.0, risk, {tol, max_iter, accelerated}, start, monitor, result);
+        weights = std::move(result.weights);
+        alphas = std::move(result.coefficients);
+        return reached;
+    });
+    return nb::make_tuple(outcome, to_numpy(std::move(result.points)));
+}
+
+nb::tuple py_violated(PyPairs& ranked, const Vector<double>& scores) {
+    ranked.check(scores.size());
+    const std::vector<double> own = ranked.own(scores.data());
+    std::vector<double> coefficients(own.size()), all(ranked.size);
+    const double sum = ranked.pairs.violated(own.data(), coefficients.data());
+    for (std::size_t p = 0; p < own.size(); ++p) {
+        all[ranked.pairs.rows()[p]] = coefficients[p];
+    }
+    return nb::make_tuple(sum, to_numpy(std::move(all)));
+}
+
+nb::tuple py_count(const PyPairs& ranked, const Vector<double>& scores) {
+    ranked.check(scores.size());
+    const std::size_t groups = ranked.pairs.groups();
+    std::vector<double> ids(groups), all(groups), swapped(groups), tied(groups);
+    {
+        nb::gil_scoped_release unlocked;
+        const std::vector<double> own = ranked.own(scores.data());
+        for (std::size_t g = 0; g < groups; ++g) {
+            const PairCounts counts = ranked.pairs.count(g, own.data());
+            ids[g] = static_cast<double>(ranked.pairs.id(g));
+            all[g] = counts.all;
+            swapped[g] = counts.swapped;
+            tied[g] = counts.tied;
+        }
+    }
+    return nb::make_tuple(to_numpy(std::move(ids)), to_numpy(std::move(all)), to_numpy(std::move(swapped)),
+                          to_numpy(std::move(tied)));
+}
+
 nb::tuple py_certify(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C,
                      const DualOfLoss& dual_of_loss, double bias, const StridedVector<double>& alpha) {
     std::vector<double> weights;
@@ -269,6 +382,25 @@ NB_MODULE(_core, m) {
           "alpha"_a.none(), "tol"_a, "max_iter"_a, "max_passes"_a, "time_limit"_a, "seed"_a, "on_report"_a.none(),
           "stop"_a);
     m.def("newton", &py_newton, "rows"_a, "y"_a, "C"_a, "loss"_a, "bias"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a,
+          "time_limit"_a, "on_report"_a.none(), "stop"_a);
+    m.def("cut", &py_cut, "rows"_a, "y"_a, "C"_a, "bias"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a, "accelerated"_a,
+          "time_limit"_a, "on_report"_a.none(), "stop"_a);
+
+    nb::class_<PyPairs>(m, "Pairs")
+        .def(
+            "__init__",
+            [](PyPairs* self, const Vector<double>& labels, const std::optional<Vector<std::int64_t>>& groups,
+               const std::optional<Vector<double>>& weights) {
+                const std::size_t size = labels.size();
+                nb::gil_scoped_release unlocked;
+                new (self)
+                    PyPairs{RankedPairs({labels.data(), size}, span_of(groups, size), span_of(weights, size)), size};
+            },
+            "labels"_a, "groups"_a.none(), "weights"_a.none())
+        .def("total", [](const PyPairs& ranked) { return ranked.pairs.total(); })
+        .def("violated", &py_violated, "scores"_a)
+        .def("count", &py_count, "scores"_a);
+    m.def("cut_pairs", &py_cut_pairs, "rows"_a, "pairs"_a, "C"_a, "points"_a, "tol"_a, "max_iter"_a, "accelerated"_a,
           "time_limit"_a, "on_report"_a.none(), "stop"_a);
     bind_text(m);
     m.def("score", &py_score, "rows"_a, "weights"_a, "intercepts"_a);

@@ -1,5 +1,5 @@
-// The loops where a wider instruction set pays: dense rows and whole index arrays. simd.cpp compiles each for several
-// instruction sets and the loader picks one at run time.
+// The loops where a wider instruction set pays: dense rows, whole index arrays, lists of pairs. simd.cpp compiles each
+// for several instruction sets and the loader picks one at run time.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,9 @@ double dense_squared_norm(const float* x, std::size_t n);
 double dense_squared_norm(const double* x, std::size_t n);
 void dense_axpy(double a, const float* x, double* w, std::size_t n);
 void dense_axpy(double a, const double* x, double* w, std::size_t n);
+
+// The sum of the weights of those scores that are within reach, score - scores[k] < 1; `weight` is taken off their net.
+double reach(double score, double weight, const double* scores, const double* weights, double* net, std::size_t n);
 
 // The largest of n indices read as unsigned numbers.
 std::uint64_t largest_index(const std::int32_t* indices, std::size_t n);

@@ -11,6 +11,7 @@
 #include "loss.hpp"
 #include "monitor.hpp"
 #include "problem.hpp"
+#include "risk.hpp"
 
 namespace maxmargin {
 
@@ -43,6 +44,29 @@ Outcome newton(const AnyRows& rows, std::span<Variable> variables, const Loss& l
 // The exact values of given alphas, with w built from them.
 Certificate certify(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, double bias,
                     std::vector<double>& w);
+
+struct CuttingOptions {
+    double tol;
+    std::int64_t max_iter;
+    bool accelerated;
+};
+
+// What is known of a solution before the start; all of it may be empty.
+struct CutStart {
+    std::span<const double> points;        // weights, the bias last, one point after the other: cuts are made there
+    std::span<const double> coefficients;  // of a mixture of cuts, one per row
+    double offset = 0.0;                   // of that mixture
+};
+
+struct CutResult {
+    std::vector<double> weights;
+    std::vector<double> coefficients;  // dual variables with their signs: weights = sum_i coefficients_i x_i
+    std::vector<double> points;        // where the cuts in use touch the risk, one after the other
+};
+
+// Cutting planes for 1/2 |w|^2 + risk.
+Outcome cut(const AnyRows& rows, double bias, Risk& risk, const CuttingOptions& options, const CutStart& start,
+            Monitor& monitor, CutResult& result);
 
 // scores[i * classes + k] = w_k . x_i + intercept_k, with the w_k one after the other in `weights`.
 void score(const AnyRows& rows, const double* weights, const double* intercepts, std::size_t classes, double* scores);

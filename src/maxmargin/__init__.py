@@ -10,12 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from maxmargin.estimators.linear_rank_svm import LinearRankSVM
     from maxmargin.estimators.linear_svc import LinearSVC
     from maxmargin.estimators.model_files import load_model, save_model
     from maxmargin.io.svmlight import SvmlightError, load_svmlight
     from maxmargin.io.svmlight_writer import save_svmlight
     from maxmargin.losses import LOSSES, Loss
     from maxmargin.problems import BinaryProblem, Certificate
+    from maxmargin.ranking import RankingProblem, count_pairs, ndcg
     from maxmargin.solution import Report, Solution
     from maxmargin.solvers import SOLVERS, solve
 
@@ -25,14 +27,18 @@ _HOMES = {
     "BinaryProblem": "maxmargin.problems",
     "Certificate": "maxmargin.problems",
     "LOSSES": "maxmargin.losses",
+    "LinearRankSVM": "maxmargin.estimators.linear_rank_svm",
     "LinearSVC": "maxmargin.estimators.linear_svc",
     "Loss": "maxmargin.losses",
+    "RankingProblem": "maxmargin.ranking",
     "Report": "maxmargin.solution",
     "SOLVERS": "maxmargin.solvers",
     "Solution": "maxmargin.solution",
     "SvmlightError": "maxmargin.io.svmlight",
+    "count_pairs": "maxmargin.ranking",
     "load_model": "maxmargin.estimators.model_files",
     "load_svmlight": "maxmargin.io.svmlight",
+    "ndcg": "maxmargin.ranking",
     "save_model": "maxmargin.estimators.model_files",
     "save_svmlight": "maxmargin.io.svmlight_writer",
     "solve": "maxmargin.solvers",
@@ -43,13 +49,17 @@ __all__ = [
     "SOLVERS",
     "BinaryProblem",
     "Certificate",
+    "LinearRankSVM",
     "LinearSVC",
     "Loss",
+    "RankingProblem",
     "Report",
     "Solution",
     "SvmlightError",
+    "count_pairs",
     "load_model",
     "load_svmlight",
+    "ndcg",
     "save_model",
     "save_svmlight",
     "solve",

@@ -66,6 +66,45 @@ def newton(
     on_report: _OnReport | None,
     stop: StopFlag,
 ) -> _Outcome: ...
+def cut(
+    rows: Rows,
+    y: NDArray[np.int8],
+    C: NDArray[np.float64],
+    bias: float,
+    alpha: NDArray[np.float64] | None,
+    tol: float,
+    max_iter: int,
+    accelerated: bool,
+    time_limit: float,
+    on_report: _OnReport | None,
+    stop: StopFlag,
+) -> _Outcome: ...
+
+class Pairs:
+    def __init__(
+        self, labels: NDArray[np.float64], groups: NDArray[np.int64] | None, weights: NDArray[np.float64] | None
+    ) -> None: ...
+    def total(self) -> float: ...
+    # the sum over violated pairs, and for each row the weights of those it is the higher one of minus the others
+    def violated(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]: ...
+    # groups, and for each all pairs, swapped ones and ties
+    def count(
+        self, scores: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+
+# the outcome, and the points of the cuts in use, one after the other
+def cut_pairs(
+    rows: Rows,
+    pairs: Pairs,
+    C: float,
+    points: NDArray[np.float64],
+    tol: float,
+    max_iter: int,
+    accelerated: bool,
+    time_limit: float,
+    on_report: _OnReport | None,
+    stop: StopFlag,
+) -> tuple[_Outcome, NDArray[np.float64]]: ...
 def certify(
     rows: Rows,
     y: NDArray[np.int8],

@@ -1,4 +1,4 @@
-"""A trained classifier as plain arrays: what model files hold, and all the command line needs.
+"""A trained model as plain arrays: what model files hold, and all the command line needs.
 
 scikit-learn's estimators are built from it and turned into it; both score and label rows by the functions here, so
 that the same model gives the same bits everywhere.
@@ -7,7 +7,7 @@ that the same model gives the same bits everywhere.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from maxmargin import _core
 from maxmargin.csr import Csr
 from maxmargin.losses import Floats
 from maxmargin.problems import Certificate, make_rows
+from maxmargin.ranking import RankingProblem
 from maxmargin.solution import Report, Solution
 
 #: The classes of a model that ranks.
@@ -43,6 +44,15 @@ def labels_of_scores(scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(classes[best_index(scores)])
 
 
+class PairSummary(NamedTuple):
+    """Pairs of rows of different rank: all, in the wrong order, with equal scores, and the groups they belong to."""
+
+    all: float
+    swapped: float
+    tied: float
+    groups: int
+
+
 @dataclass(frozen=True)
 class Training:
     """How a model came about. Arrays have one entry per binary problem.
@@ -57,12 +67,14 @@ class Training:
         Epochs or Newton steps, of the problem that took most.
     solvers : list of str
         The stages each problem went through.
-    n_support : ndarray of shape (n_classes,)
-        Rows with a nonzero dual variable, by class.
+    n_support : ndarray of shape (n_classes,) or (1,)
+        Rows with a nonzero dual variable, by class; of a ranker in all.
     history : list of lists of Report
         The exact values along the way.
     dual_coef : Csr or None
         Signed dual variables, problems x rows.
+    pairs : PairSummary or None
+        What a ranker makes of its training data.
     """
 
     primal: Floats
@@ -73,6 +85,7 @@ class Training:
     n_support: NDArray[Any]
     history: list[list[Report]] = field(default_factory=list, repr=False)
     dual_coef: Csr | None = field(default=None, repr=False)
+    pairs: PairSummary | None = None
 
     @property
     def gap(self) -> Floats:
@@ -91,7 +104,7 @@ class Model:
     parameters : dict
         The estimator's parameters.
     classes : ndarray of shape (n_classes,)
-        The labels.
+        The labels; none for a model that ranks.
     coef : ndarray of shape (1, n_features) or (n_classes, n_features)
         Weights.
     intercept : ndarray of shape (1,) or (n_classes,)
@@ -161,6 +174,41 @@ class Model:
             ),
             **others,
         )
+
+    @classmethod
+    def of_ranking(
+        cls, problem: RankingProblem, solution: Solution, parameters: dict[str, Any], **others: Any
+    ) -> Model:
+        """The model of a solved ranking problem."""
+        coef = solution.weights[np.newaxis, :-1]
+        counts = problem.ranks.count(linear_scores(problem.X, coef, np.zeros(1)).ravel())
+        dual_coef = Csr.of_rows([solution.alpha])
+        return cls(
+            estimator="LinearRankSVM",
+            parameters=parameters,
+            classes=NO_CLASSES,
+            coef=coef,
+            intercept=np.zeros(1),
+            training=Training(
+                primal=np.array([solution.certificate.primal]),
+                dual=np.array([solution.certificate.dual]),
+                converged=solution.converged,
+                n_iter=solution.n_iter,
+                solvers=[solution.solver],
+                n_support=np.array([len(dual_coef.data)]),
+                history=[solution.history],
+                dual_coef=dual_coef,
+                pairs=PairSummary(
+                    float(counts.all.sum()), float(counts.swapped.sum()), float(counts.tied.sum()), len(counts.groups)
+                ),
+            ),
+            **others,
+        )
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it orders rows instead of labelling them."""
+        return len(self.classes) == 0
 
     def scores(self, X: Any) -> Floats:
         """Scores of rows, one column per row of ``coef``."""

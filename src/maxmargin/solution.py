@@ -22,8 +22,10 @@ class Report(NamedTuple):
     """One line of a fit's history: exact values at one moment.
 
     ``active`` counts the rows the solver still works on: not shrunk ("dcd"), preferred ("avsf"), all ("online"),
-    or with a curved loss ("newton"). Primal and dual are exact; for "newton" they belong to its weights ``w`` and to
-    the dual variables read off them, whose own weights are slightly different until it converges.
+    or with a curved loss ("newton"); for "cutting_plane" the cuts in use. Primal and dual are exact. For "newton" they
+    belong to its weights ``w`` and to the dual variables read off them, for "cutting_plane" to the best iterate and to
+    the master problem; in both cases the dual variables have weights of their own, slightly different until the solver
+    converges, and the last report is that of the pair that is returned.
     """
 
     solver: str
@@ -67,7 +69,7 @@ class Solution:
     weights : ndarray of shape (features + 1,)
         The bias weight last.
     alpha : ndarray of shape (rows,)
-        Dual variables.
+        Dual variables; for a ranking problem the sum of those of a row's pairs, with their signs.
     certificate : Certificate
         Primal value, dual value and their relative gap.
     exit : str
@@ -82,6 +84,8 @@ class Solution:
         Time inside ``solve``.
     check_seconds : float
         The part of it spent on certificates.
+    points : ndarray of shape (cuts, features + 1) or None
+        For a ranking problem: where the cuts in use touch the risk. A similar problem may start from there.
     """
 
     weights: Floats
@@ -93,6 +97,7 @@ class Solution:
     seconds: float
     check_seconds: float
     history: list[Report] = field(repr=False)
+    points: Floats | None = field(default=None, repr=False)
 
     @property
     def converged(self) -> bool:

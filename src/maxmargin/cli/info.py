@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from maxmargin.cli.options import jobs, label_text, read_options, reading, refuse_reading, source, talking, tidy
+from maxmargin.cli.ranking import pair_fields
 
 if TYPE_CHECKING:
     from maxmargin.model import Model
@@ -58,7 +59,7 @@ def describe_model(model: Model) -> dict[str, Any]:
     parameters = model.parameters
     fields: dict[str, Any] = {
         "kind": f"model, {model.estimator}",
-        "classes": model.classes.tolist(),
+        **({} if model.ranks else {"classes": model.classes.tolist()}),
         "features": model.coef.shape[1],
         "nonzero_weights": int(np.count_nonzero(model.coef)),
         "intercept": model.intercept.tolist(),
@@ -84,6 +85,8 @@ def describe_model(model: Model) -> dict[str, Any]:
             "dual_variables": "kept" if training.dual_coef is not None else "not kept",
         }
     )
+    if training.pairs is not None:
+        fields.update(pair_fields(model))
     return fields
 
 
@@ -93,7 +96,7 @@ def describe_data(path: str, given: dict[str, Any]) -> dict[str, Any]:
 
     from maxmargin.io.data import read_data
 
-    data = read_data(source(path), read_options(**given), need_labels=False)
+    data = read_data(source(path), read_options(**given), need_labels=False, with_qid=True)
     values = data.X.data if hasattr(data.X, "indptr") else data.X.ravel()
     rows, features = data.X.shape
     nonzeros = int(np.count_nonzero(values))
@@ -115,6 +118,8 @@ def describe_data(path: str, given: dict[str, Any]) -> dict[str, Any]:
             fields["labels"] = dict(zip(map(label_text, classes.tolist()), counts.tolist(), strict=True))
         else:
             fields["labels"] = f"{len(classes):,} different ones, from {classes[0]} to {classes[-1]}"
+    if data.qid is not None:
+        fields["queries"] = len(np.unique(data.qid))
     if data.feature_names is not None:
         fields["feature_names"] = data.feature_names
     return fields

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SOLVERS = ("auto", "dcd", "avsf", "online", "newton")
+SOLVERS = ("auto", "dcd", "avsf", "online", "newton", "cutting_plane")
 LOSSES = ("hinge", "squared_hinge", "least_squares")
 DATA_FORMATS = ("svmlight", "npz", "npy", "csv", "tsv", "parquet")
 

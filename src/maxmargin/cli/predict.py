@@ -18,6 +18,7 @@ from maxmargin.cli.options import (
     talking,
     tidy,
 )
+from maxmargin.cli.ranking import RankTally
 
 if TYPE_CHECKING:
     from maxmargin.model import Model
@@ -42,7 +43,8 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
     OUT gets one line per row; - is standard output. Without OUT only the accuracy is shown. DATA is read in
     blocks, so that it may be larger than memory (.npz excepted).
 
-    With --scores and two classes, a positive score means the second class; `maxmargin info MODEL` lists the classes.
+    With --scores and two classes, a positive score means the second class; `maxmargin info MODEL` lists the classes. A
+    model that ranks always writes scores, and shows how many pairs of rows of one query are in order.
 
     \b
     maxmargin predict test.svm model.mm
@@ -60,6 +62,7 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
     trained = read_any_model(model)
     _check_target(out, data, model, *([given["labels"]] if given["labels"] else []))
     tally = Tally(trained)
+    ranked = RankTally()
     names = [label_text(label) for label in trained.classes.tolist()]
     rows = dropped = 0
     with ExitStack() as stack:
@@ -70,21 +73,27 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
                 values = trained.scores(_rows(block.X, begin, end))
                 index = best_index(values)
                 if write is not None:
-                    write(_core.write_numbers(values) if scores else _lines_of(index, names))
-                if block.y is not None:
-                    known = slice(None) if block.known is None else block.known[begin:end]
-                    tally.add(tidy(block.y[begin:end][known]), index[known])
+                    write(_core.write_numbers(values) if scores or trained.ranks else _lines_of(index, names))
+                if block.y is None:
+                    continue
+                known = slice(None) if block.known is None else block.known[begin:end]
+                y = block.y[begin:end][known]
+                if trained.ranks:
+                    ranked.add(y, values[known], None if block.qid is None else block.qid[begin:end][known])
+                else:
+                    tally.add(tidy(y), index[known])
             rows += block.X.shape[0]
             dropped += block.dropped
             bar.show(block.done, f"{rows:,} rows")
         if rows == 0:
             raise ValueError(f"{data}: there are no rows")
-        if tally.rows == 0 and out is None:
+        if tally.rows + ranked.rows == 0 and out is None:
             raise ValueError(f"{data}: there are no labels to compare with; name a file to write the predictions to")
     if dropped:
         output.note(f"{dropped:,} values belong to features that the model does not know; they were left out")
-    fields = {"rows": rows, "model": model, "out": out, **tally.fields(output)}
-    output.results(fields, tally.lines(rows, out), err=out == "-")
+    found = ranked.fields(output) if trained.ranks else tally.fields(output)
+    lines = ranked.lines(rows, out, found) if trained.ranks else tally.lines(rows, out)
+    output.results({"rows": rows, "model": model, "out": out, **found}, lines, err=out == "-")
     return 0
 
 

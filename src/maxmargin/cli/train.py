@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from maxmargin.cli.options import Positive, data_argument, label_text, read_options, reading, source, talking
+from maxmargin.cli.ranking import pair_fields, pair_lines, refuse_classification, train_ranker
 from maxmargin.cli.training import class_weights, labels_and_classes, solver_options, training
 
 #: Suffixes that say that a file is data and nothing more.
@@ -20,9 +21,16 @@ if TYPE_CHECKING:
     from maxmargin.model import Model
 
 
-@click.command(short_help="Train a classifier on a data file.")
+@click.command(short_help="Train a classifier or a ranking on a data file.")
 @data_argument
 @click.argument("model", type=click.Path(), required=False)
+@click.option(
+    "--task",
+    type=click.Choice(["classify", "rank"]),
+    default="classify",
+    show_default=True,
+    help="Tell classes apart, or put the rows of each query (qid) in the order of their labels.",
+)
 @click.option(
     "-C", "C", type=Positive(), default=1.0, show_default=True, help="Weight of the losses: larger fits closer."
 )
@@ -36,19 +44,26 @@ if TYPE_CHECKING:
 @talking
 @click.pass_context
 def train(context: click.Context, /, data: str, model: str | None, **given: Any) -> int:
-    """Train a classifier on DATA and write it to MODEL.
+    """Train on DATA and write the model to MODEL.
 
     DATA is a file in svmlight format (that of LIBLINEAR, perhaps compressed), .npz, .npy, .csv, .tsv or .parquet,
     or - for svmlight on standard input. Without MODEL the model goes to the name of DATA with the suffix .mm, in the
     current folder. More than two classes are trained one against the rest.
 
+    With --task rank a larger label means a higher rank, and only rows with the same qid: (svmlight, or an array qid in
+    .npz) are compared.
+
     \b
     maxmargin train train.svm model.mm -C 10 --loss hinge
     maxmargin train flowers.csv --label species --tol 1e-6
     maxmargin train train.svm.gz --liblinear "-s 3 -c 1 -B 1"
+    maxmargin train queries.svm --task rank -C 100
     """
     from maxmargin.cli.output import Output
 
+    ranking = given["task"] == "rank"
+    if ranking:
+        refuse_classification(context, given)
     notes = _take_liblinear(context, given)
     output = Output(given["quiet"], given["as_json"])
     for note in notes:
@@ -58,7 +73,7 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     start = time.perf_counter()
     loaded = _load(data, given)
     read = time.perf_counter()
-    trained = _train(loaded, data, given, output)
+    trained = (train_ranker if ranking else _train)(loaded, data, given, output)
     done = time.perf_counter()
     from maxmargin.io.model_file import write_model
 
@@ -134,7 +149,7 @@ def _default_name(data: str) -> str:
 def _load(data: str, given: dict[str, Any]) -> Data:
     from maxmargin.io.data import read_data
 
-    return read_data(source(data), read_options(**given))
+    return read_data(source(data), read_options(**given), with_qid=given["task"] == "rank")
 
 
 def _train(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:
@@ -202,7 +217,7 @@ def _summary(data: Data, model: Model, target: str, tol: float, times: dict[str,
         "rows": data.X.shape[0],
         "features": data.X.shape[1],
         "nonzeros": int(stored),
-        "classes": model.classes.tolist(),
+        **(pair_fields(model) if model.ranks else {"classes": model.classes.tolist()}),
         "objective": float(training.primal.sum()),
         "gap": max(float(training.gap.max()), 0.0),
         "tol": tol,
@@ -218,12 +233,16 @@ def _lines(fields: dict[str, Any]) -> list[str]:
     from maxmargin.cli.output import pairs, seconds
 
     solvers = [fields["solver"]] if isinstance(fields["solver"], str) else sorted(set(fields["solver"]))
-    classes = ", ".join(map(label_text, fields["classes"][:8])) + (", ..." if len(fields["classes"]) > 8 else "")
+    if "pairs" in fields:
+        goal = pair_lines(fields)
+    else:
+        classes = ", ".join(map(label_text, fields["classes"][:8])) + (", ..." if len(fields["classes"]) > 8 else "")
+        goal = [("classes", f"{len(fields['classes'])} ({classes})")]
     return pairs(
         [
             ("rows", f"{fields['rows']:,}"),
             ("features", f"{fields['features']:,}"),
-            ("classes", f"{len(fields['classes'])} ({classes})"),
+            *goal,
             ("objective", f"{fields['objective']:.10g}"),
             ("certified gap", f"{fields['gap']:.1e}" + ("" if fields["converged"] else f", not {fields['tol']:g}")),
             ("epochs", f"{fields['epochs']} ({', '.join(solvers)})"),

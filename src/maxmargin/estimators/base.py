@@ -30,6 +30,9 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
     dual_coef_: Any
     support_: NDArray[np.intp]
     n_support_: Any
+    n_pairs_: float
+    n_swapped_: float
+    n_tied_: float
     n_iter_: int
     primal_objective_: Any
     dual_objective_: Any
@@ -74,6 +77,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
                 n_support=self.n_support_,
                 history=self.history_ if several else [self.history_],
                 dual_coef=_light(self.dual_coef_) if hasattr(self, "dual_coef_") else None,
+                pairs=getattr(self, "_pairs", None),
             )
         names = getattr(self, "feature_names_in_", None)
         return Model(
@@ -101,6 +105,9 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         if training.dual_coef is not None:
             self.dual_coef_ = training.dual_coef.to_scipy()
             self.support_ = np.unique(self.dual_coef_.indices).astype(np.intp)
+        if training.pairs is not None:
+            self._pairs = training.pairs
+            self.n_pairs_, self.n_swapped_, self.n_tied_, _ = training.pairs
         self.n_support_ = training.n_support
         self.n_iter_ = training.n_iter
         self.converged_ = training.converged

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from maxmargin.estimators.base import CertifiedEstimator
+from maxmargin.estimators.linear_rank_svm import LinearRankSVM
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.io.files import PathLike
 from maxmargin.io.models import read_any_model, write_any_model
 from maxmargin.model import Model
 
 #: Estimators by the name in the file.
-ESTIMATORS = {"LinearSVC": LinearSVC}
+ESTIMATORS: dict[str, type[CertifiedEstimator]] = {"LinearSVC": LinearSVC, "LinearRankSVM": LinearRankSVM}
 
 
 def save_model(model: Any, path: PathLike, *, format: str = "maxmargin", dual: bool = True) -> None:  # noqa: A002
@@ -21,7 +23,7 @@ def save_model(model: Any, path: PathLike, *, format: str = "maxmargin", dual: b
 
     Parameters
     ----------
-    model : LinearSVC
+    model : LinearSVC or LinearRankSVM
         A fitted estimator.
     path : path
         Where to; ``.mm`` is the usual suffix.
@@ -63,7 +65,7 @@ def load_model(path: PathLike) -> Any:
 
     Returns
     -------
-    LinearSVC
+    LinearSVC or LinearRankSVM
         The fitted estimator; its predictions have the same bits as those of the one that was saved. From LIBLINEAR's
         files it knows classes and weights only, not how they were trained.
 

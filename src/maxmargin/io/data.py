@@ -229,8 +229,9 @@ def _iter_svmlight(path: Any, model: Model, options: ReadOptions) -> Iterator[Da
         n_features=model.coef.shape[1],
         zero_based=bool(zero_based),
         dtype=np.float64 if options.dtype is None else options.dtype,
+        qid=None if model.ranks else False,
         n_jobs=options.n_jobs,
     ):
         read += size
         done = None if compressed or total == 0 else min(read / total, 1.0)
-        yield Data(parsed.X, parsed.y, done=done, dropped=parsed.dropped)
+        yield Data(parsed.X, parsed.y, done=done, dropped=parsed.dropped, qid=parsed.qid)

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from maxmargin.csr import Csr
 from maxmargin.io.files import PathLike, atomic_write
 from maxmargin.losses import Floats
-from maxmargin.model import Model, Training
+from maxmargin.model import Model, PairSummary, Training
 from maxmargin.solution import Report
 
-#: Version of the layout. Files of every earlier version stay readable.
-FORMAT = 1
+#: Version of the layout. Files of every earlier version stay readable. Version 2 brought models that rank.
+FORMAT = 2
 #: The entry of the safetensors metadata that holds the checksum, a space, and the header. It is a single entry because
 #: safetensors writes several in random order, and the same model shall give the same bytes.
 ENTRY = "maxmargin"
@@ -75,7 +75,7 @@ def to_bytes(model: Model, *, dual: bool = True) -> bytes:
         "intercept": np.ascontiguousarray(model.intercept, dtype=np.float64),
     }
     header: dict[str, Any] = {
-        "format": FORMAT,
+        "format": 2 if model.ranks else 1,
         "library": f"maxmargin {_version()}",
         "estimator": model.estimator,
         "parameters": {name: _plain(name, value) for name, value in model.parameters.items()},
@@ -226,6 +226,8 @@ def _pack_training(training: Training, tensors: dict[str, NDArray[Any]], dual: b
         "history_solvers": solvers,
         "rows": None,
     }
+    if training.pairs is not None:
+        header["pairs"] = list(training.pairs)
     if dual and training.dual_coef is not None:
         matrix = training.dual_coef
         tensors["dual_coef.data"] = np.asarray(matrix.data, dtype=np.float64)
@@ -303,7 +305,8 @@ class _Fields:
             raise ModelFileError("its header has no proper 'shape'")
         problems, features = shape
         classes = self.classes()
-        if len(classes) < 2 or problems not in (len(classes), 1 if len(classes) == 2 else len(classes)):
+        ranks = len(classes) == 0 and problems == 1 and self.get("estimator", str) == "LinearRankSVM"
+        if not ranks and (len(classes) < 2 or problems not in (len(classes), 1 if len(classes) == 2 else len(classes))):
             raise ModelFileError(f"it has {len(classes)} classes, but weights for {problems} problems")
         names = self.header.get("feature_names")
         return Model(
@@ -403,10 +406,24 @@ class _Fields:
             converged=self.get("converged", bool, training),
             n_iter=self.count("n_iter", training),
             solvers=self.texts(training.get("solvers"), "solvers", problems),
-            n_support=self.counts("n_support", (n_classes,)),
+            n_support=self.counts("n_support", (max(n_classes, 1),)),
             history=self.history(problems, self.texts(training.get("history_solvers"), "history_solvers")),
             dual_coef=dual_coef,
+            pairs=self.pairs(training.get("pairs")),
         )
+
+    def pairs(self, values: Any) -> PairSummary | None:
+        if values is None:
+            return None
+        if (
+            not isinstance(values, list)
+            or len(values) != len(PairSummary._fields)
+            or not all(isinstance(value, (int, float)) and 0 <= value < float("inf") for value in values)
+            or not isinstance(values[-1], int)
+        ):
+            raise ModelFileError("its header has no proper 'pairs'")
+        everything, swapped, tied, groups = values
+        return PairSummary(float(everything), float(swapped), float(tied), groups)
 
     def history(self, problems: int, solvers: list[str]) -> list[list[Report]]:
         table = self.array("history", (None, _HISTORY_COLUMNS), "<f8")

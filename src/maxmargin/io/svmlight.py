@@ -227,6 +227,7 @@ def iter_svmlight(
     n_features: int,
     zero_based: bool,
     dtype: DTypeLike,
+    qid: bool | None = False,
     n_jobs: int | None = None,
     block: int = BLOCK,
 ) -> Iterator[tuple[Parsed, int]]:
@@ -234,13 +235,14 @@ def iter_svmlight(
 
     Values of features beyond ``n_features`` are left out and counted in ``dropped``.
     """
-    options = _check(dtype, n_features, zero_based, False, False, 1, n_jobs)
+    options = _check(dtype, n_features, zero_based, qid, False, 1, n_jobs)
     name = _name(path_or_file)
     limit = n_features - (zero_based is True)
     for text, first_line in _texts(path_or_file, name, block):
         result = _parse(text, name, first_line, options, limit, zero_based, int(not zero_based), drop_larger=True)
         X = Csr(result["data"], result["indices"], result["indptr"], (len(result["indptr"]) - 1, n_features))
-        yield Parsed(X, result["labels"], None, zero_based, result["dropped"]), len(text)
+        numbers = None if qid is False else _query_numbers([result], name)
+        yield Parsed(X, result["labels"], numbers, zero_based, result["dropped"]), len(text)
 
 
 def _check(

@@ -10,26 +10,39 @@ from numpy.typing import ArrayLike
 from maxmargin import _core
 from maxmargin.losses import Floats
 from maxmargin.problems import BinaryProblem, Certificate
+from maxmargin.ranking import RankingProblem
 from maxmargin.solution import Solution
 from maxmargin.solvers.auto import auto
+from maxmargin.solvers.cutting_plane import cut_pairs, cutting_plane
 from maxmargin.solvers.dual_coordinate_descent import avsf, dcd, online
 from maxmargin.solvers.newton import newton
 from maxmargin.solvers.run import Callback, Outcome, Run, Solver
 
-__all__ = ["SOLVERS", "solve"]
+__all__ = ["RANKING_SOLVERS", "SOLVERS", "solve"]
 
-#: The solvers by name.
-SOLVERS: dict[str, Solver] = {"auto": auto, "dcd": dcd, "avsf": avsf, "online": online, "newton": newton}
+#: The solvers of binary problems by name.
+SOLVERS: dict[str, Solver] = {
+    "auto": auto,
+    "dcd": dcd,
+    "avsf": avsf,
+    "online": online,
+    "newton": newton,
+    "cutting_plane": cutting_plane,
+}
+#: The solvers of ranking problems.
+RANKING_SOLVERS: dict[str, Solver] = {"auto": cut_pairs, "cutting_plane": cut_pairs}
 
 
 def solve(
-    problem: BinaryProblem,
+    problem: BinaryProblem | RankingProblem,
     *,
     solver: str = "auto",
     tol: float = 1e-3,
     max_iter: int = 10_000,
     shrinking: bool = True,
+    acceleration: bool = True,
     alpha: ArrayLike | None = None,
+    points: ArrayLike | None = None,
     time_limit: float | None = None,
     seed: int = 0,
     callback: Callback | None = None,
@@ -39,19 +52,26 @@ def solve(
 
     Parameters
     ----------
-    problem : BinaryProblem
+    problem : BinaryProblem or RankingProblem
         What to minimise.
-    solver : {"auto", "dcd", "avsf", "online", "newton"}, default="auto"
+    solver : {"auto", "dcd", "avsf", "online", "newton", "cutting_plane"}, default="auto"
         The method: "dcd" is dual coordinate descent with shrinking, "avsf" the same with adaptive selection
-        frequencies, "online" with rows picked at random, "newton" Newton's method in the primal. "auto" chooses.
+        frequencies, "online" with rows picked at random, "newton" Newton's method in the primal, "cutting_plane"
+        (hinge only) that of cutting planes. "auto" chooses. Ranking problems are solved by "cutting_plane".
     tol : float, default=1e-3
         Stop when ``(primal - dual) / |primal|`` is at most this, computed exactly.
     max_iter : int, default=10000
         Most epochs (or Newton steps) per stage.
     shrinking : bool, default=True
         Whether "dcd" sets rows aside that seem to stay at a bound.
+    acceleration : bool, default=True
+        Whether "cutting_plane" keeps its best iterate and searches the line from there; False is the algorithm as
+        the paper has it.
     alpha : array of shape (rows,), optional
-        Dual variables to start from, clipped to their bounds; zeros if not given.
+        Dual variables of a binary problem to start from, clipped to their bounds; zeros if not given.
+    points : array of shape (any, features + 1), optional
+        For a ranking problem: weights at which cuts are made before the start, such as ``Solution.points`` of a similar
+        problem.
     time_limit : float, optional
         Seconds after which the best certified solution so far is returned.
     seed : int, default=0
@@ -76,8 +96,14 @@ def solve(
     >>> solution.converged, solution.certificate.gap <= 1e-6
     (True, True)
     """
-    if solver not in SOLVERS:
-        raise ValueError(f"solver={solver!r} is unknown; choose from {list(SOLVERS)}")
+    ranking = isinstance(problem, RankingProblem)
+    solvers = RANKING_SOLVERS if ranking else SOLVERS
+    if solver not in solvers:
+        raise ValueError(
+            f"solver={solver!r} is unknown{' for ranking' if ranking else ''}; choose from {list(solvers)}"
+        )
+    if not acceleration and solvers[solver] not in (cutting_plane, cut_pairs):
+        raise ValueError(f"acceleration=False is for solver='cutting_plane', not for {solver!r}")
     if not tol >= 0:
         raise ValueError(f"tol must be a number >= 0, not {tol}")
     if max_iter < 1:
@@ -94,11 +120,19 @@ def solve(
         callback=callback,
         stop=stop or _core.StopFlag(),
         start=start,
+        acceleration=bool(acceleration),
     )
-    start_alpha = _initial(problem, alpha)
-    outcome = SOLVERS[solver](problem, run, start_alpha)
-    if outcome.exit is not _core.Exit.CONVERGED:
-        outcome = _best(problem, run, start_alpha)._replace(exit=outcome.exit)
+    if isinstance(problem, RankingProblem):
+        if alpha is not None:
+            raise ValueError("a ranking problem starts from points, not from alpha")
+        outcome = solvers[solver](problem, run, _initial_points(problem, points))
+    else:
+        if points is not None:
+            raise ValueError("a binary problem starts from alpha, not from points")
+        start_alpha = _initial(problem, alpha)
+        outcome = solvers[solver](problem, run, start_alpha)
+        if outcome.exit is not _core.Exit.CONVERGED:
+            outcome = _best(problem, run, start_alpha)._replace(exit=outcome.exit)
     return Solution(
         weights=outcome.weights,
         alpha=outcome.alpha,
@@ -109,6 +143,7 @@ def solve(
         history=run.history,
         check_seconds=run.check_seconds,
         seconds=time.perf_counter() - start,
+        points=outcome.points,
     )
 
 
@@ -130,4 +165,15 @@ def _initial(problem: BinaryProblem, alpha: ArrayLike | None) -> Floats | None:
     values = np.asarray(alpha, dtype=np.float64)
     if values.shape != problem.y.shape or not np.all(np.isfinite(values)):
         raise ValueError(f"alpha must hold {problem.shape[0]} finite numbers, one per row of X")
+    return values
+
+
+def _initial_points(problem: RankingProblem, points: ArrayLike | None) -> Floats | None:
+    if points is None:
+        return None
+    values = np.ascontiguousarray(points, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] != problem.shape[1] + 1 or not np.all(np.isfinite(values)):
+        raise ValueError(
+            f"points must have {problem.shape[1] + 1} columns of finite numbers: one per feature, and the bias"
+        )
     return values

@@ -6,11 +6,10 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from maxmargin import _core
 from maxmargin.losses import Floats
-from maxmargin.problems import BinaryProblem
 from maxmargin.solution import Report
 
 Callback = Callable[[Report, Floats], bool | None]
@@ -28,9 +27,11 @@ class Outcome(NamedTuple):
     epochs: int
     exit: _core.Exit
     check_seconds: float
+    points: Floats | None = None
 
 
-Solver = Callable[[BinaryProblem, "Run", Floats | None], Outcome]
+#: Problem, limits, and the dual variables (or, for ranking, the points) to start from.
+Solver = Callable[[Any, "Run", Floats | None], Outcome]
 
 
 @dataclass
@@ -45,6 +46,7 @@ class Run:
     callback: Callback | None
     stop: _core.StopFlag
     start: float
+    acceleration: bool = True
     history: list[Report] = field(default_factory=list)
     stages: list[str] = field(default_factory=list)
     n_iter: int = 0

@@ -1,0 +1,379 @@
+// The cutting-plane method of Joachims (2006, Algorithms 1 and 2) for min 1/2 |w|^2 + R(w) with a risk R that is convex
+// and piecewise linear. A master problem over the cuts found so far gives a lower bound D of the optimum, and w with
+// it; the risk is evaluated at w, and the cut that touches it there is added.
+//
+// As written this takes long detours. Accelerated, as in OCAS (Franc & Sonnenburg 2008), the best iterate is kept, w
+// only shows the direction of a line search from it, and the cut is taken on the far side of the lowest point of that
+// line, where it says most about the optimum. The objective of the best iterate never rises and D never falls.
+//
+// The pair that is returned is the w of the master problem with its dual variables: w = sum_k u_k a_k is a sum over
+// rows, and its gap is what `tol` asks for.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "any_rows.hpp"
+#include "certificate.hpp"
+#include "master_problem.hpp"
+#include "monitor.hpp"
+#include "risk.hpp"
+#include "solvers.hpp"
+
+namespace maxmargin {
+
+// Weights, the scores of all rows, and the cut that touches the risk there.
+struct CutPoint {
+    std::vector<double> weights;
+    std::vector<double> scores;
+    std::vector<double> coefficients;
+    double offset = 0.0;
+    double risk = 0.0;
+    double square = 0.0;  // of the weights
+
+    double objective() const { return 0.5 * square + risk; }
+};
+
+class CuttingPlane {
+  public:
+    CuttingPlane(const AnyRows& rows, double bias, Risk& risk, Monitor& monitor, const CuttingOptions& options)
+        : rows_(rows), bias_(bias), risk_(risk), taking_part_(risk.rows()), monitor_(monitor), options_(options) {}
+
+    Outcome run(const CutStart& known, CutResult& result) {
+        start(known);
+        Outcome outcome;
+        double finish_at = options_.tol;
+        Mixture best_pair;
+        double best_gap = infinity;
+        for (outcome.epochs = 1;; ++outcome.epochs) {
+            const bool in_time = next_master_point();
+            const Certificate pair{master_->objective(), dual_};
+            if (in_time && pair.gap() < best_gap) {
+                best_gap = pair.gap();
+                best_pair = mixture();
+            }
+            if (in_time) {
+                const CutPoint& shown = options_.accelerated && best_->objective() < pair.primal ? *best_ : *master_;
+                const Certificate certificate{shown.objective(), dual_};
+                monitor_.report({outcome.epochs, monitor_.seconds(), certificate.primal, dual_, certificate.gap(),
+                                 static_cast<std::int64_t>(cuts_in_use()), shown.weights});
+            }
+            const bool last = !in_time || monitor_.look() || outcome.epochs >= options_.max_iter;
+            if (last || best_gap <= finish_at) {
+                const double before = monitor_.seconds();
+                outcome.certificate = unfold(best_pair, result);
+                outcome.check_seconds += monitor_.seconds() - before;
+                const bool converged = outcome.certificate.gap() <= options_.tol;
+                if (converged || last) {
+                    outcome.exit = converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : Exit::max_iter;
+                    monitor_.report({outcome.epochs, monitor_.seconds(), outcome.certificate.primal,
+                                     outcome.certificate.dual, outcome.certificate.gap(),
+                                     static_cast<std::int64_t>(cuts_in_use()), result.weights});
+                    return outcome;
+                }
+                finish_at = 0.5 * best_gap;  // rounding has put the tolerance out of reach once: ask for more
+            }
+            if (options_.accelerated) {
+                add_cut(search_line());
+            } else {
+                add_cut(*master_);
+            }
+        }
+    }
+
+  private:
+    // Cuts that the master problem has not used for so many iterations are dropped.
+    static constexpr int longest_idle = 50;
+    // Line searches end when what is left to gain is this share of the gap.
+    static constexpr double search_accuracy = 0.03;
+    static constexpr int most_trials = 20;
+    static constexpr double longest_stretch = 4.0;
+
+    struct Cut {
+        std::vector<double> normal;  // a_k
+        std::vector<double> point;   // the weights where it touches; empty for the mixture known from the start
+        double offset;               // b_k
+        int idle = 0;
+    };
+
+    // Shares of points, from which a pair can be unfolded again.
+    using Mixture = std::vector<std::pair<double, std::vector<double>>>;
+
+    static double dot(const std::vector<double>& a, const std::vector<double>& b) {
+        return dense_dot(a.data(), b.data(), a.size());
+    }
+
+    // Cuts at zero, at the points that are known, and the known mixture as one more.
+    void start(const CutStart& known) {
+        const std::size_t width = rows_.features() + 1;
+        for (CutPoint& slot : slots_) {
+            slot.weights.assign(width, 0.0);
+            slot.scores.assign(taking_part_.size(), 0.0);
+            slot.coefficients.assign(taking_part_.size(), 0.0);
+        }
+        touch(*best_);
+        add_cut(*best_);
+        for (std::size_t k = 0; k + width <= known.points.size(); k += width) {
+            CutPoint& point = slots_[2];
+            std::copy_n(known.points.data() + k, width, point.weights.data());
+            if (!find_scores(point.weights, point.scores)) {
+                return;
+            }
+            touch(point);
+            add_cut(point);
+            if (point.objective() < best_->objective()) {
+                std::swap(point, *best_);
+            }
+        }
+        if (!known.coefficients.empty()) {
+            given_.resize(taking_part_.size());
+            for (std::size_t p = 0; p < given_.size(); ++p) {
+                given_[p] = known.coefficients[taking_part_[p]];
+            }
+            given_offset_ = known.offset;
+            add_cut(given_, given_offset_, {});
+        }
+    }
+
+    bool find_scores(const std::vector<double>& weights, std::vector<double>& scores) {
+        const double intercept = bias_ * weights.back();
+        return std::visit(
+            [&](const auto& rows) {
+                for (std::size_t p = 0; p < taking_part_.size(); ++p) {
+                    const std::size_t i = taking_part_[p];
+                    scores[p] = rows.dot(i, weights.data()) + intercept;
+                    if (monitor_.poll(rows.stored(i) + 1) && !unlimited_) {
+                        return false;
+                    }
+                }
+                return true;
+            },
+            rows_.variant());
+    }
+
+    // sum_i coefficients_i x_i
+    void combine_rows(const std::vector<double>& coefficients, std::vector<double>& sum) {
+        sum.assign(rows_.features() + 1, 0.0);
+        std::visit(
+            [&](const auto& rows) {
+                for (std::size_t p = 0; p < taking_part_.size(); ++p) {
+                    if (coefficients[p] != 0.0) {
+                        rows.axpy(taking_part_[p], coefficients[p], sum.data());
+                        sum.back() += bias_ * coefficients[p];
+                    }
+                    monitor_.poll(rows.stored(taking_part_[p]) + 1);
+                }
+            },
+            rows_.variant());
+    }
+
+    void touch(CutPoint& point) {
+        point.offset = risk_.touch(point.scores.data(), point.coefficients.data());
+        point.risk = point.offset - dot(point.coefficients, point.scores);
+        point.square = dot(point.weights, point.weights);
+        monitor_.poll(8 * taking_part_.size());
+    }
+
+    void add_cut(const CutPoint& point) { add_cut(point.coefficients, point.offset, point.weights); }
+
+    void add_cut(const std::vector<double>& coefficients, double offset, const std::vector<double>& point) {
+        Cut cut{{}, point, offset};
+        combine_rows(coefficients, cut.normal);
+        std::vector<double> products{0.0};
+        for (const Cut& other : cuts_) {
+            products.push_back(dot(other.normal, cut.normal));
+        }
+        products.push_back(dot(cut.normal, cut.normal));
+        master_problem_.add(std::move(products), cut.offset);
+        cuts_.push_back(std::move(cut));
+    }
+
+    // The solution of the master problem, its value D, and the risk there. False when time has run out.
+    bool next_master_point() {
+        master_problem_.solve();
+        std::vector<double>& w = master_->weights;
+        std::fill(w.begin(), w.end(), 0.0);
+        dual_ = 0.0;
+        for (std::size_t k = 0; k < cuts_.size(); ++k) {
+            const double share = master_problem_.share(k + 1);
+            if (share > 0.0) {
+                dense_axpy(share, cuts_[k].normal.data(), w.data(), w.size());
+                dual_ += share * cuts_[k].offset;
+            }
+        }
+        dual_ -= 0.5 * dot(w, w);
+        drop_idle_cuts();
+        if (!find_scores(w, master_->scores)) {
+            return false;
+        }
+        touch(*master_);
+        return true;
+    }
+
+    void drop_idle_cuts() {
+        std::vector<bool> kept(cuts_.size() + 1, true);
+        for (std::size_t k = 0; k < cuts_.size(); ++k) {
+            cuts_[k].idle = master_problem_.share(k + 1) > 0.0 ? 0 : cuts_[k].idle + 1;
+            kept[k + 1] = cuts_[k].idle <= longest_idle;
+        }
+        if (std::find(kept.begin(), kept.end(), false) != kept.end()) {
+            master_problem_.keep(kept);
+            std::size_t k = 0;
+            std::erase_if(cuts_, [&](const Cut&) { return !kept[++k]; });
+        }
+    }
+
+    std::size_t cuts_in_use() const {
+        return static_cast<std::size_t>(
+            std::count_if(cuts_.begin(), cuts_.end(), [](const Cut& cut) { return cut.idle == 0; }));
+    }
+
+    // A point on the line from the best iterate through that of the master problem, and the risk along it.
+    struct Trial {
+        double t;
+        double slope;  // of the risk
+        CutPoint* point;
+
+        double tangent(double at) const { return point->risk + slope * (at - t); }
+    };
+
+    // The lowest point of the objective on the line becomes the best iterate. Returns a point just beyond it, whose cut
+    // shows that the objective rises there.
+    //
+    // Two tangents of the risk, left and right of the lowest point, and the quadratic term, which is known, bound the
+    // objective from below; the next trial is the lowest point of that bound. This is a cutting-plane method of its
+    // own, in one dimension.
+    const CutPoint& search_line() {
+        const double wd = dot(best_->weights, master_->weights) - best_->square;
+        const double dd = master_->square - 2.0 * wd - best_->square;
+        auto quadratic = [&](double t) { return 0.5 * best_->square + t * wd + 0.5 * t * t * dd; };
+        const double enough = search_accuracy * (best_->objective() - dual_);
+        Trial left{0.0, slope_along(*best_), best_}, right{infinity, 0.0, nullptr}, trial{1.0, 0.0, master_};
+        double lowest = best_->objective();
+        for (int count = 0; count < most_trials && !monitor_.ended(); ++count) {
+            if (trial.point != master_) {
+                mix(trial.t, *trial.point);
+                touch(*trial.point);
+            }
+            trial.slope = slope_along(*trial.point);
+            lowest = std::min(lowest, trial.point->objective());
+            (wd + trial.t * dd + trial.slope < 0.0 ? left : right) = trial;
+            // Where the bound is lowest: at the lowest point of one of its two parts, or where they cross.
+            const double left_lowest = -(wd + left.slope) / dd;
+            double t = std::min(left_lowest, longest_stretch * left.t), bound = left.tangent(t);
+            if (right.point) {
+                const double right_lowest = -(wd + right.slope) / dd;
+                const double crossing = (left.tangent(0.0) - right.tangent(0.0)) / (right.slope - left.slope);
+                t = left_lowest <= crossing ? left_lowest : std::max(right_lowest, crossing);
+                bound = std::max(left.tangent(t), right.tangent(t));
+            }
+            if (!(t > left.t && t < right.t && quadratic(t) + bound < lowest - enough)) {
+                break;
+            }
+            trial = {t, 0.0, free_slot(left.point, right.point)};
+        }
+        CutPoint* far = right.point ? right.point : left.point;
+        CutPoint* low = !right.point || left.point->objective() <= right.point->objective() ? left.point : right.point;
+        if (low != best_) {
+            if (low == master_) {
+                std::swap(best_, master_);
+            } else {
+                best_ = low;
+            }
+        }
+        return *far;
+    }
+
+    // Of the risk along the line, at one of its points.
+    double slope_along(const CutPoint& point) const {
+        double sum = 0.0;
+        for (std::size_t i = 0; i < point.scores.size(); ++i) {
+            sum -= point.coefficients[i] * (master_->scores[i] - best_->scores[i]);
+        }
+        return sum;
+    }
+
+    void mix(double t, CutPoint& point) const {
+        auto mixed = [t](const std::vector<double>& from, const std::vector<double>& to, std::vector<double>& result) {
+            for (std::size_t j = 0; j < result.size(); ++j) {
+                result[j] = from[j] + t * (to[j] - from[j]);
+            }
+        };
+        mixed(best_->weights, master_->weights, point.weights);
+        mixed(best_->scores, master_->scores, point.scores);
+    }
+
+    CutPoint* free_slot(const CutPoint* left, const CutPoint* right) {
+        return std::find_if(slots_.begin(), slots_.end(), [&](const CutPoint& slot) {
+            return &slot != best_ && &slot != master_ && &slot != left && &slot != right;
+        });
+    }
+
+    Mixture mixture() const {
+        Mixture parts;
+        for (std::size_t k = 0; k < cuts_.size(); ++k) {
+            if (master_problem_.share(k + 1) > 0.0) {
+                parts.emplace_back(master_problem_.share(k + 1), cuts_[k].point);
+            }
+        }
+        return parts;
+    }
+
+    // The dual variables of a mixture of cuts, found by touching the risk at their points again, which takes less
+    // memory than to keep them; then the weights that belong to them and their exact certificate. This goes on past all
+    // limits.
+    Certificate unfold(const Mixture& parts, CutResult& result) {
+        unlimited_ = true;
+        CutPoint& point = *free_slot(nullptr, nullptr);
+        std::vector<double> coefficients(taking_part_.size(), 0.0);
+        result.points.clear();
+        double mass = 0.0;
+        for (const auto& [share, weights] : parts) {
+            if (weights.empty()) {
+                point.offset = given_offset_;
+                point.coefficients = given_;
+            } else {
+                point.weights = weights;
+                find_scores(point.weights, point.scores);
+                touch(point);
+            }
+            mass += share * point.offset;
+            dense_axpy(share, point.coefficients.data(), coefficients.data(), coefficients.size());
+            result.points.insert(result.points.end(), weights.begin(), weights.end());
+        }
+        combine_rows(coefficients, point.weights);
+        find_scores(point.weights, point.scores);
+        touch(point);
+        result.weights = point.weights;
+        result.coefficients.assign(rows_.size(), 0.0);
+        for (std::size_t p = 0; p < taking_part_.size(); ++p) {
+            result.coefficients[taking_part_[p]] = coefficients[p];
+        }
+        unlimited_ = false;
+        return {point.objective(), mass - 0.5 * point.square};
+    }
+
+    const AnyRows& rows_;
+    double bias_;
+    Risk& risk_;
+    const std::vector<RowIndex>& taking_part_;
+    Monitor& monitor_;
+    CuttingOptions options_;
+    MasterProblem master_problem_;
+    std::vector<Cut> cuts_;
+    std::array<CutPoint, 5> slots_;
+    CutPoint* best_ = &slots_[0];
+    CutPoint* master_ = &slots_[1];
+    std::vector<double> given_;
+    double given_offset_ = 0.0;
+    double dual_ = 0.0;
+    bool unlimited_ = false;
+};
+
+}  // namespace maxmargin

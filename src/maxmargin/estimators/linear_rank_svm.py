@@ -1,0 +1,279 @@
+"""The linear ranking support vector machine, by scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import time
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.callback import with_callbacks
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+
+from maxmargin.estimators.base import CertifiedEstimator
+from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.losses import Floats
+from maxmargin.model import Model
+from maxmargin.ranking import RankingProblem, count_pairs
+from maxmargin.solvers import solve
+
+
+class LinearRankSVM(CertifiedEstimator):
+    """Linear ranking by pairs (ordinal regression, ROC area), trained to a certified duality gap.
+
+    Minimises ``1/2 |w|^2 + C/m sum max(0, 1 - (w.x_i - w.x_j))`` over the ``m`` pairs with ``y_i > y_j`` (OP4 of
+    Joachims 2006). Rows have groups (queries), and only rows of one group form pairs. No pair is ever written down: a
+    pass over ``n`` rows takes time ``n log n``, however many ranks and pairs there are. With two ranks in one group
+    this optimises the area under the ROC curve.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the mean loss of a pair against the regulariser.
+    tol : float, default=1e-3
+        Relative duality gap to reach: no other solution has an objective smaller by more than this share.
+    max_iter : int, default=10000
+        Most cuts.
+    acceleration : bool, default=True
+        False trains as Algorithm 2 of the paper, which takes several times as many cuts.
+    warm_start : bool, default=False
+        Start from cuts where those of the previous fit were. The data may change, but not the number of features.
+    time_limit : float, default=None
+        Seconds for the whole fit. The best certified solution so far is kept.
+    verbose : int, default=0
+        1 prints a line per cut.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Weights; always ``dual_coef_ @ X``.
+    intercept_ : ndarray of shape (1,)
+        Zero: differences of scores have no intercept.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, when ``X`` has them.
+    n_iter_ : int
+        Cuts made.
+    dual_coef_ : sparse array of shape (1, n_samples)
+        For each row the dual variables of the pairs of which it is the higher one, minus those of the others.
+    support_ : ndarray of shape (n_SV,)
+        Rows with a nonzero entry there.
+    n_support_ : ndarray of shape (1,)
+        How many.
+    n_pairs_ : float
+        Pairs of different rank in the training data, or the sum of their weights.
+    n_swapped_, n_tied_ : float
+        How many of them the model puts in the wrong order, and gives equal scores.
+    primal_objective_, dual_objective_, duality_gap_ : float
+        The certificate: the optimum lies between the two objectives.
+    converged_ : bool
+        Whether the certified gap is at most ``tol``.
+    solver_used_ : str
+        "cutting_plane".
+    history_ : list of Report
+        The exact values along the way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import LinearRankSVM
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0], [0.0, 2.0]])
+    >>> relevance = [1, 0, 2, 1, 0]
+    >>> query = [1, 1, 1, 2, 2]
+    >>> model = LinearRankSVM(C=10.0).fit(X, relevance, qid=query)
+    >>> model.score(X, relevance, qid=query)
+    1.0
+    >>> model.n_pairs_, model.n_swapped_
+    (4.0, 0.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "acceleration": ["boolean"],
+        "warm_start": ["boolean"],
+        "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        acceleration: bool = True,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.acceleration = acceleration
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> LinearRankSVM:
+        """Train on rows ``X`` with ranks ``y``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            float32 and float64, CSR or C-ordered dense, are used where they lie; all else is converted by one copy.
+        y : array of shape (n_samples,)
+            Numbers: a larger one means a higher rank. Their distances do not matter.
+        qid : array of shape (n_samples,), default=None
+            The group (query) of each row, in any order; only rows of one group form pairs. None is one group.
+        sample_weight : array of shape (n_samples,), default=None
+            Weight of each row; a pair counts by the product of its two, so that 2 is the same as writing the row twice.
+
+        Returns
+        -------
+        LinearRankSVM
+            The estimator itself.
+        """
+        start = time.perf_counter()
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            y_numeric=True,
+            ensure_min_samples=2,
+        )
+        check_consistent_length(X, qid)
+        weight: Floats | None = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        problem = RankingProblem(X, y, self.C, qid=qid, weights=weight)
+        progress = self._start_callbacks(X, y, qid, sample_weight)
+        progress.begin()
+        solution = solve(
+            problem,
+            solver="cutting_plane",
+            tol=self.tol,
+            max_iter=self.max_iter,
+            acceleration=self.acceleration,
+            points=self._initial_points(X.shape[1]),
+            time_limit=None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - start), 1e-9),
+            callback=progress.report,
+        )
+        self._set(Model.of_ranking(problem, solution, self.get_params(deep=False)))
+        self._points = solution.points if self.warm_start else None
+        progress.end()
+        self._warn_unless_converged([solution])
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the rows: a higher one means a higher rank. Scores of different groups do not compare.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``X @ coef_[0]``.
+        """
+        return self._scores(X).ravel()
+
+    def predict(self, X: Any) -> Floats:
+        """Scores of the rows, the same as `decision_function`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Scores, to order the rows of a group by.
+        """
+        return self.decision_function(X)
+
+    def score(
+        self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Share of the pairs that are in the right order, ties as half: for two ranks in one group the ROC area.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array of shape (n_samples,)
+            Their true ranks.
+        qid : array of shape (n_samples,), default=None
+            Their groups; only rows of one group form pairs.
+        sample_weight : array of shape (n_samples,), default=None
+            Weight of each row; a pair counts by the product of its two.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        return count_pairs(y, self.decision_function(X), qid, sample_weight).share_in_order
+
+    def score_groups(self, X: Any, y: ArrayLike, qid: ArrayLike) -> tuple[NDArray[Any], Floats]:
+        """The same for each group by itself.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array of shape (n_samples,)
+            Their true ranks.
+        qid : array of shape (n_samples,)
+            Their groups.
+
+        Returns
+        -------
+        groups : ndarray
+            The groups that have pairs, sorted.
+        shares : ndarray
+            Share of the pairs of each that are in the right order.
+        """
+        counts = count_pairs(y, self.decision_function(X), qid)
+        return counts.groups, counts.shares_in_order
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.one_d_labels = True
+        return tags
+
+    def _initial_points(self, features: int) -> Floats | None:
+        points = getattr(self, "_points", None) if self.warm_start else None
+        if points is not None and points.shape[1] != features + 1:
+            raise ValueError(
+                f"warm_start=True continues from {points.shape[1] - 1} features, but X has {features}; "
+                "use warm_start=False"
+            )
+        return points
+
+    def _start_callbacks(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Progress:
+        context = self._init_callback_context(max_subtasks=STEPS, sequential_subtasks=True)
+        return Progress(
+            context if hasattr(self, "_skl_callbacks") else None,
+            self,
+            self.tol,
+            {"X": X, "y": y, "metadata": {"qid": qid, "sample_weight": sample_weight}},
+            lambda weights: {"coef_": weights[np.newaxis, :-1], "intercept_": np.zeros(1)},
+            printer() if self.verbose else None,
+        )
