@@ -12,6 +12,8 @@ from maxmargin.cli.app import run
 
 LOSS_NAMES = ["hinge", "squared_hinge", "least_squares"]
 SOLVER_NAMES = ["auto", "dcd", "avsf", "online", "newton"]
+HINGE_SOLVERS = [*SOLVER_NAMES, "cutting_plane"]
+SOLVER_LOSSES = [(solver, loss) for loss in LOSS_NAMES for solver in SOLVER_NAMES] + [("cutting_plane", "hinge")]
 
 
 def random_problem(rows=60, features=8, seed=0, density=1.0, noise=0.5):

@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC as TheirLinearSVC
 
 from maxmargin import LinearSVC
 
-from .conftest import LOSS_NAMES, SOLVER_NAMES, csr, random_problem
+from .conftest import SOLVER_LOSSES, csr, random_problem
 
 BINARY_SETS = {
     "breast_cancer": lambda: load_breast_cancer(return_X_y=True),
@@ -66,8 +66,7 @@ def test_objective_is_never_above_liblinears(real_binary, loss, kind, C):
     assert ours.dual_objective_ <= theirs * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("solver", SOLVER_NAMES)
-@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize(("solver", "loss"), SOLVER_LOSSES)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])
 def test_coef_is_dual_coef_times_X_always(solver, loss, fit_intercept, labels):

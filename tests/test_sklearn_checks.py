@@ -7,7 +7,7 @@ to fail for its own LinearSVC too; "auto" and "newton" pass them.
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from maxmargin import LinearSVC
+from maxmargin import LinearRankSVM, LinearSVC
 
 STOCHASTIC = {
     f"check_sample_weight_equivalence_on_{kind}_data": "a stochastic solver's iterates depend on the rows"
@@ -16,14 +16,15 @@ STOCHASTIC = {
 
 
 def expected_failures(estimator):
-    return STOCHASTIC if estimator.solver in ("dcd", "avsf", "online") else {}
+    return STOCHASTIC if getattr(estimator, "solver", None) in ("dcd", "avsf", "online") else {}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(
     [LinearSVC(), LinearSVC("hinge"), LinearSVC("least_squares"), LinearSVC(solver="newton")]
-    + [LinearSVC("hinge", solver=solver) for solver in ("dcd", "avsf", "online")],
+    + [LinearSVC("hinge", solver=solver) for solver in ("dcd", "avsf", "online", "cutting_plane")]
+    + [LinearRankSVM(), LinearRankSVM(acceleration=False)],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learns_checks(estimator, check):

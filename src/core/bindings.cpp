@@ -278,7 +278,7 @@ nb::tuple py_violated(PyPairs& ranked, const Vector<double>& scores) {
     ranked.check(scores.size());
     const std::vector<double> own = ranked.own(scores.data());
     std::vector<double> coefficients(own.size()), all(ranked.size);
-    const double sum = ranked.pairs.violated(own.data(), coefficients.data());
+    const double sum = ranked.pairs.violated(own.data(), 1.0, coefficients.data());
     for (std::size_t p = 0; p < own.size(); ++p) {
         all[ranked.pairs.rows()[p]] = coefficients[p];
     }

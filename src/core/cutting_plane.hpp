@@ -15,7 +15,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -90,20 +90,28 @@ class CuttingPlane {
   private:
     // Cuts that the master problem has not used for so many iterations are dropped.
     static constexpr int longest_idle = 50;
-    // Line searches end when what is left to gain is this share of the gap.
-    static constexpr double search_accuracy = 0.03;
+    // Line searches end when the slope is this share of what it was at the best iterate, or when what is left to gain
+    // is this share of the gap.
+    static constexpr double flat_slope = 0.1;
+    static constexpr double small_gain = 0.003;
     static constexpr int most_trials = 20;
+    static constexpr std::size_t few_to_keep = std::size_t{1} << 16;  // rows: at most half a megabyte per cut
     static constexpr double longest_stretch = 4.0;
 
     struct Cut {
-        std::vector<double> normal;  // a_k
-        std::vector<double> point;   // the weights where it touches; empty for the mixture known from the start
-        double offset;               // b_k
-        int idle = 0;
+        std::vector<double> normal;        // a_k
+        double offset;                     // b_k
+        std::vector<double> point;         // the weights where it touches the risk
+        std::vector<double> coefficients;  // may be empty: found again at the point
     };
 
-    // Shares of points, from which a pair can be unfolded again.
-    using Mixture = std::vector<std::pair<double, std::vector<double>>>;
+    struct LiveCut {
+        std::shared_ptr<const Cut> cut;
+        int idle;
+    };
+
+    // Shares of cuts, which make up a pair.
+    using Mixture = std::vector<std::pair<double, std::shared_ptr<const Cut>>>;
 
     static double dot(const std::vector<double>& a, const std::vector<double>& b) {
         return dense_dot(a.data(), b.data(), a.size());
@@ -132,12 +140,13 @@ class CuttingPlane {
             }
         }
         if (!known.coefficients.empty()) {
-            given_.resize(taking_part_.size());
-            for (std::size_t p = 0; p < given_.size(); ++p) {
-                given_[p] = known.coefficients[taking_part_[p]];
+            std::vector<double> coefficients(taking_part_.size());
+            for (std::size_t p = 0; p < coefficients.size(); ++p) {
+                coefficients[p] = known.coefficients[taking_part_[p]];
             }
-            given_offset_ = known.offset;
-            add_cut(given_, given_offset_, {});
+            std::vector<double> normal;
+            combine_rows(coefficients, normal);
+            add({std::move(normal), known.offset, {}, std::move(coefficients)});
         }
     }
 
@@ -180,18 +189,21 @@ class CuttingPlane {
         monitor_.poll(8 * taking_part_.size());
     }
 
-    void add_cut(const CutPoint& point) { add_cut(point.coefficients, point.offset, point.weights); }
+    void add_cut(const CutPoint& point) {
+        std::vector<double> normal;
+        combine_rows(point.coefficients, normal);
+        const bool keep = point.coefficients.size() <= few_to_keep;
+        add({std::move(normal), point.offset, point.weights, keep ? point.coefficients : std::vector<double>()});
+    }
 
-    void add_cut(const std::vector<double>& coefficients, double offset, const std::vector<double>& point) {
-        Cut cut{{}, point, offset};
-        combine_rows(coefficients, cut.normal);
+    void add(Cut cut) {
         std::vector<double> products{0.0};
-        for (const Cut& other : cuts_) {
-            products.push_back(dot(other.normal, cut.normal));
+        for (const LiveCut& other : cuts_) {
+            products.push_back(dot(other.cut->normal, cut.normal));
         }
         products.push_back(dot(cut.normal, cut.normal));
         master_problem_.add(std::move(products), cut.offset);
-        cuts_.push_back(std::move(cut));
+        cuts_.push_back({std::make_shared<const Cut>(std::move(cut)), 0});
     }
 
     // The solution of the master problem, its value D, and the risk there. False when time has run out.
@@ -203,8 +215,8 @@ class CuttingPlane {
         for (std::size_t k = 0; k < cuts_.size(); ++k) {
             const double share = master_problem_.share(k + 1);
             if (share > 0.0) {
-                dense_axpy(share, cuts_[k].normal.data(), w.data(), w.size());
-                dual_ += share * cuts_[k].offset;
+                dense_axpy(share, cuts_[k].cut->normal.data(), w.data(), w.size());
+                dual_ += share * cuts_[k].cut->offset;
             }
         }
         dual_ -= 0.5 * dot(w, w);
@@ -225,13 +237,13 @@ class CuttingPlane {
         if (std::find(kept.begin(), kept.end(), false) != kept.end()) {
             master_problem_.keep(kept);
             std::size_t k = 0;
-            std::erase_if(cuts_, [&](const Cut&) { return !kept[++k]; });
+            std::erase_if(cuts_, [&](const LiveCut&) { return !kept[++k]; });
         }
     }
 
     std::size_t cuts_in_use() const {
         return static_cast<std::size_t>(
-            std::count_if(cuts_.begin(), cuts_.end(), [](const Cut& cut) { return cut.idle == 0; }));
+            std::count_if(cuts_.begin(), cuts_.end(), [](const LiveCut& live) { return live.idle == 0; }));
     }
 
     // A point on the line from the best iterate through that of the master problem, and the risk along it.
@@ -247,14 +259,17 @@ class CuttingPlane {
     // shows that the objective rises there.
     //
     // Two tangents of the risk, left and right of the lowest point, and the quadratic term, which is known, bound the
-    // objective from below; the next trial is the lowest point of that bound. This is a cutting-plane method of its
-    // own, in one dimension.
+    // objective from below. The lowest point of that bound is one good trial, right where a single kink is left between
+    // the two; the other, for a risk of so many kinks that it looks smooth, is where the slope would be zero if it were
+    // linear in between. They take turns.
     const CutPoint& search_line() {
         const double wd = dot(best_->weights, master_->weights) - best_->square;
         const double dd = master_->square - 2.0 * wd - best_->square;
         auto quadratic = [&](double t) { return 0.5 * best_->square + t * wd + 0.5 * t * t * dd; };
-        const double enough = search_accuracy * (best_->objective() - dual_);
+        auto slope = [&](const Trial& trial) { return wd + trial.t * dd + trial.slope; };
         Trial left{0.0, slope_along(*best_), best_}, right{infinity, 0.0, nullptr}, trial{1.0, 0.0, master_};
+        const double flat = flat_slope * std::abs(slope(left));
+        const double enough = small_gain * (best_->objective() - dual_);
         double lowest = best_->objective();
         for (int count = 0; count < most_trials && !monitor_.ended(); ++count) {
             if (trial.point != master_) {
@@ -263,7 +278,7 @@ class CuttingPlane {
             }
             trial.slope = slope_along(*trial.point);
             lowest = std::min(lowest, trial.point->objective());
-            (wd + trial.t * dd + trial.slope < 0.0 ? left : right) = trial;
+            (slope(trial) < 0.0 ? left : right) = trial;
             // Where the bound is lowest: at the lowest point of one of its two parts, or where they cross.
             const double left_lowest = -(wd + left.slope) / dd;
             double t = std::min(left_lowest, longest_stretch * left.t), bound = left.tangent(t);
@@ -273,8 +288,12 @@ class CuttingPlane {
                 t = left_lowest <= crossing ? left_lowest : std::max(right_lowest, crossing);
                 bound = std::max(left.tangent(t), right.tangent(t));
             }
-            if (!(t > left.t && t < right.t && quadratic(t) + bound < lowest - enough)) {
+            const bool inside = t > left.t && t < right.t;
+            if (!inside || quadratic(t) + bound > lowest - enough || (right.point && std::abs(slope(trial)) <= flat)) {
                 break;
+            }
+            if (right.point && count % 2 == 0) {
+                t = left.t - slope(left) * (right.t - left.t) / (slope(right) - slope(left));
             }
             trial = {t, 0.0, free_slot(left.point, right.point)};
         }
@@ -319,33 +338,31 @@ class CuttingPlane {
         Mixture parts;
         for (std::size_t k = 0; k < cuts_.size(); ++k) {
             if (master_problem_.share(k + 1) > 0.0) {
-                parts.emplace_back(master_problem_.share(k + 1), cuts_[k].point);
+                parts.emplace_back(master_problem_.share(k + 1), cuts_[k].cut);
             }
         }
         return parts;
     }
 
-    // The dual variables of a mixture of cuts, found by touching the risk at their points again, which takes less
-    // memory than to keep them; then the weights that belong to them and their exact certificate. This goes on past all
-    // limits.
+    // The dual variables of a mixture of cuts, the weights that belong to them, and their exact certificate. With many
+    // rows the cuts' own coefficients are not kept, and found again by touching the risk where they touch it. This goes
+    // on past all limits.
     Certificate unfold(const Mixture& parts, CutResult& result) {
         unlimited_ = true;
         CutPoint& point = *free_slot(nullptr, nullptr);
         std::vector<double> coefficients(taking_part_.size(), 0.0);
         result.points.clear();
         double mass = 0.0;
-        for (const auto& [share, weights] : parts) {
-            if (weights.empty()) {
-                point.offset = given_offset_;
-                point.coefficients = given_;
-            } else {
-                point.weights = weights;
+        for (const auto& [share, cut] : parts) {
+            if (cut->coefficients.empty()) {
+                point.weights = cut->point;
                 find_scores(point.weights, point.scores);
                 touch(point);
             }
-            mass += share * point.offset;
-            dense_axpy(share, point.coefficients.data(), coefficients.data(), coefficients.size());
-            result.points.insert(result.points.end(), weights.begin(), weights.end());
+            const auto& own = cut->coefficients.empty() ? point.coefficients : cut->coefficients;
+            mass += share * (cut->coefficients.empty() ? point.offset : cut->offset);
+            dense_axpy(share, own.data(), coefficients.data(), coefficients.size());
+            result.points.insert(result.points.end(), cut->point.begin(), cut->point.end());
         }
         combine_rows(coefficients, point.weights);
         find_scores(point.weights, point.scores);
@@ -366,12 +383,10 @@ class CuttingPlane {
     Monitor& monitor_;
     CuttingOptions options_;
     MasterProblem master_problem_;
-    std::vector<Cut> cuts_;
+    std::vector<LiveCut> cuts_;
     std::array<CutPoint, 5> slots_;
     CutPoint* best_ = &slots_[0];
     CutPoint* master_ = &slots_[1];
-    std::vector<double> given_;
-    double given_offset_ = 0.0;
     double dual_ = 0.0;
     bool unlimited_ = false;
 };

@@ -153,10 +153,10 @@ class MasterProblem {
             mixture[n] = shifted(k, used_[n]);
         }
         solve_used(mixture);
-        double most = 1.0;
+        double most = 2.0;  // more than there is to give
         std::size_t first = used_.size();
         for (std::size_t n = 0; n < used_.size(); ++n) {
-            if (mixture[n] * most > shares_[used_[n]]) {
+            if (mixture[n] > 0.0 && mixture[n] * most >= shares_[used_[n]]) {
                 most = shares_[used_[n]] / mixture[n];
                 first = n;
             }

@@ -86,17 +86,25 @@ class RankedPairs {
     // The sum of the weights of all pairs: m.
     double total() const { return total_; }
 
-    // coefficients[p] = weight (c^+ - c^-) of row p, the sums over violated pairs of which it is the higher or the
-    // lower one; returns the sum over all violated pairs.
-    double violated(const double* scores, double* coefficients) {
+    // coefficients[p] = scale * weight (c^+ - c^-) of row p, the sums over violated pairs of which it is the higher or
+    // the lower one; returns the sum over all violated pairs, not scaled.
+    double violated(const double* scores, double scale, double* coefficients) {
         double sum = 0.0;
         for (const Group& group : groups_) {
-            scores_ = scores + group.start;
-            net_.assign(group.size, 0.0);
-            sum += group.listed ? list(group) : group.ranks <= few_ranks ? merge_ranks(group) : sweep(group);
             const Member* members = members_.data() + group.start;
-            for (std::size_t i = 0; i < group.size; ++i) {
-                coefficients[group.start + members[i].place] = members[i].weight * net_[i];
+            double* result = coefficients + group.start;
+            scores_ = scores + group.start;
+            if (group.listed) {
+                sum += list(group, result);
+                for (std::size_t i = 0; i < group.size; ++i) {
+                    result[i] *= scale * members[i].weight;
+                }
+            } else {
+                net_.assign(group.size, 0.0);
+                sum += group.ranks <= few_ranks ? merge_ranks(group) : sweep(group);
+                for (std::size_t i = 0; i < group.size; ++i) {
+                    result[members[i].place] = scale * members[i].weight * net_[i];
+                }
             }
         }
         return sum;
@@ -167,7 +175,6 @@ class RankedPairs {
         for (const RowIndex i : rows) {
             const auto rank = std::lower_bound(levels.begin(), levels.end(), labels[i]) - levels.begin();
             const double weight = weights.empty() ? 1.0 : weights[i];
-            rows_.push_back(i);
             members_.push_back(
                 {weight, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(members_.size() - start)});
             below[static_cast<std::size_t>(rank) + 1] += weight;
@@ -181,6 +188,11 @@ class RankedPairs {
         if (listed || levels.size() <= few_ranks) {
             std::stable_sort(members_.begin() + static_cast<std::ptrdiff_t>(start), members_.end(),
                              [](const Member& a, const Member& b) { return a.rank < b.rank; });
+        }
+        // Few rows may as well be taken by rank, which saves a list of pairs the way to their places.
+        for (std::size_t p = start; p < members_.size(); ++p) {
+            rows_.push_back(rows[listed ? std::exchange(members_[p].place, static_cast<std::uint32_t>(p - start))
+                                        : static_cast<std::uint32_t>(p - start)]);
         }
         groups_.push_back({id, start, rows.size(), levels.size(), pairs, listed});
         total_ += pairs;
@@ -218,30 +230,27 @@ class RankedPairs {
     }
 
     // All pairs of a small group, one by one: there the loop over pairs, which lie side by side, is the fastest way.
-    double list(const Group& group) {
+    double list(const Group& group, double* net) {
         const Member* members = members_.data() + group.start;
-        sorted_.resize(group.size);
-        weights_.resize(group.size);
-        for (std::size_t i = 0; i < group.size; ++i) {
-            sorted_[i] = scores_[members[i].place];
-            weights_[i] = members[i].weight;
-        }
-        double sum = 0.0;
+        double weights[few_to_list], sum = 0.0;
         std::size_t lower = 0;  // so many rows have a lower rank
-        for (std::size_t i = 1; i < group.size; ++i) {
-            lower = members[i].rank > members[i - 1].rank ? i : lower;
-            const double as_higher =
-                reach(sorted_[i], weights_[i], sorted_.data(), weights_.data(), net_.data(), lower);
-            net_[i] += as_higher;
-            sum += weights_[i] * as_higher;
+        for (std::size_t i = 0; i < group.size; ++i) {
+            weights[i] = members[i].weight;
+            net[i] = 0.0;
+            lower = i > 0 && members[i].rank > members[i - 1].rank ? i : lower;
+            if (lower > 0) {
+                net[i] = reach(scores_[i], weights[i], scores_, weights, net, lower);
+                sum += weights[i] * net[i];
+            }
         }
         return sum;
     }
 
+    // The rows of one rank by rising score.
     struct Block {
-        const Member* members;
-        const double* scores;  // after one that no row reaches
-        double* net;           // c^+ - c^-
+        const double* scores;   // after one that no row reaches
+        const double* weights;  // after a zero
+        double* net;            // c^+ - c^-
         std::size_t size;
         double weight;
     };
@@ -250,18 +259,23 @@ class RankedPairs {
     double merge_ranks(const Group& group) {
         Block blocks[few_ranks];
         sorted_.resize(group.size + few_ranks);
+        weights_.resize(group.size + few_ranks);
         Member* members = members_.data() + group.start;
         std::size_t begin = 0;
         double sum = 0.0;
         for (std::size_t rank = 0; rank < group.ranks; ++rank) {
             std::size_t end = begin;
-            double weight = 0.0;
-            for (; end < group.size && members[end].rank == rank; ++end) {
-                weight += members[end].weight;
+            while (end < group.size && members[end].rank == rank) {
+                ++end;
             }
-            double* scores = sorted_.data() + begin + rank + 1;
-            sort(members + begin, end - begin, scores);
-            blocks[rank] = {members + begin, scores, net_.data() + begin, end - begin, weight};
+            const std::size_t size = end - begin;
+            double *scores = sorted_.data() + begin + rank + 1, *weights = weights_.data() + begin + rank + 1;
+            sort(members + begin, size, scores);
+            double weight = weights[-1] = 0.0;
+            for (std::size_t i = 0; i < size; ++i) {
+                weight += weights[i] = members[begin + i].weight;
+            }
+            blocks[rank] = {scores, weights, net_.data() + begin, size, weight};
             for (std::size_t lower = 0; lower < rank; ++lower) {
                 sum += merge(blocks[rank], blocks[lower]);
             }
@@ -271,30 +285,33 @@ class RankedPairs {
     }
 
     // Both blocks by falling score. Each step either brings a lower row into the reach of the higher row at hand or is
-    // done with that; which of the two it is cannot be predicted, so there is no jump.
+    // done with that one. Which of the two it is cannot be predicted, so it must not be a jump: hence the arithmetic.
     double merge(const Block& high, const Block& low) {
         as_higher_.resize(high.size + 1);
         as_lower_.resize(low.size + 1);
+        const double *high_scores = high.scores - 1, *high_weights = high.weights - 1;  // counted from 1
+        const double *low_scores = low.scores - 1, *low_weights = low.weights - 1;
+        double *as_higher = as_higher_.data(), *as_lower = as_lower_.data();
         double reached_weight = 0.0, ahead = high.weight;
         std::size_t i = high.size, j = low.size;
         while (i > 0) {
-            const bool reached = high.scores[i - 1] - low.scores[static_cast<std::ptrdiff_t>(j) - 1] < 1.0;
-            const std::size_t last = j > 0 ? j - 1 : 0;
-            as_higher_[i - 1] = reached_weight;
-            as_lower_[j] = ahead;
-            reached_weight += reached ? low.members[last].weight : 0.0;
-            ahead -= reached ? 0.0 : high.members[i - 1].weight;
-            j -= reached ? 1 : 0;
-            i -= reached ? 0 : 1;
+            const bool reached = high_scores[i] - low_scores[j] < 1.0;
+            const double one = reached ? 1.0 : 0.0;
+            as_higher[i] = reached_weight;
+            as_lower[j] = ahead;
+            reached_weight += one * low_weights[j];
+            ahead -= (1.0 - one) * high_weights[i];
+            j -= static_cast<std::size_t>(reached);
+            i -= static_cast<std::size_t>(!reached);
         }
-        std::fill_n(as_lower_.begin(), j + 1, 0.0);  // not reached by any; place 0 is not used
+        std::fill_n(as_lower, j + 1, 0.0);  // these are not reached by any
         double sum = 0.0;
         for (std::size_t k = 0; k < high.size; ++k) {
-            sum += high.members[k].weight * as_higher_[k];
-            high.net[k] += as_higher_[k];
+            sum += high.weights[k] * as_higher[k + 1];
+            high.net[k] += as_higher[k + 1];
         }
         for (std::size_t k = 0; k < low.size; ++k) {
-            low.net[k] -= as_lower_[k + 1];
+            low.net[k] -= as_lower[k + 1];
         }
         return sum;
     }

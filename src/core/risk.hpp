@@ -58,11 +58,7 @@ class PairRisk final : public Risk {
     const std::vector<RowIndex>& rows() const override { return pairs_.rows(); }
 
     double touch(const double* scores, double* coefficients) override {
-        const double sum = pairs_.violated(scores, coefficients);
-        for (std::size_t i = 0; i < rows().size(); ++i) {
-            coefficients[i] *= scale_;
-        }
-        return scale_ * sum;
+        return scale_ * pairs_.violated(scores, scale_, coefficients);
     }
 
   private:
