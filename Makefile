@@ -22,6 +22,7 @@ bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.reader
 	$(BIN)/python -m benchmarks.command
+	$(BIN)/python -m benchmarks.cutting_planes
 
 # The memory test is left out: the sanitizer's own shadow memory would be counted.
 sanitize: $(VENV)-sanitize/ready

@@ -41,3 +41,12 @@ def load_binary(name: str) -> tuple[sp.csr_matrix, np.ndarray] | None:
     X, y = found
     positive = {"news20": y <= 10, "covtype": y == 2, "mnist": y % 2 == 1}.get(name, y == y.max())
     return X, np.where(positive, 1, -1).astype(np.int8)
+
+
+def load_queries(name: str) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray] | None:
+    """Matrix, relevance and query numbers of a ranking set; None when it is missing or has no queries."""
+    found, home = load(name), folder()
+    if found is None or home is None:
+        return None
+    with np.load(home / f"{name}.npz") as z:
+        return (*found, z["qid"]) if "qid" in z else None

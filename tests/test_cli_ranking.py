@@ -69,6 +69,31 @@ def test_npz_with_queries(queries, command):
     np.testing.assert_allclose(load_model("a.mm").coef_, load_model("b.mm").coef_, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", [lambda q: q / 10, lambda q: np.array([f"query {k}" for k in q])])
+def test_npz_with_queries_of_any_name(queries, command, name):
+    X, y, qid = queries
+    np.savez("n.npz", X=X, y=y, qid=name(qid))
+    fields = json.loads(command("train", "n.npz", "--task", "rank", "--json")[1])
+    assert (fields["groups"], fields["pairs"]) == (20, LinearRankSVM().fit(X, y, qid=qid).n_pairs_)
+
+
+def test_queries_that_do_not_fit_the_rows(queries, command):
+    X, y, qid = queries
+    for wrong in (qid[:50], qid.astype(complex)):
+        np.savez("n.npz", X=X, y=y, qid=wrong)
+        code, _, err = command("train", "n.npz", "--task", "rank")
+        assert code == 2
+        assert "n.npz: 'qid' must hold a number or a text for each of the 300 rows" in err
+
+
+def test_a_column_of_queries_in_a_table_is_refused(queries, command):
+    with open("t.csv", "w") as file:
+        file.write("a,qid,stars\n1,2,5\n2,1,3\n0,1,4\n")
+    code, _, err = command("train", "t.csv", "--task", "rank", "--label", "stars")
+    assert code == 2
+    assert "the column 'qid' of a table would become a feature" in err
+
+
 def test_without_queries_all_rows_are_one_group(queries, command):
     X, y, _ = queries
     save_svmlight(X, y, "one.svm")

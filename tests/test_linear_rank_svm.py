@@ -99,6 +99,16 @@ def test_warm_start_needs_fewer_cuts():
         warm.fit(X[:, :9], y, qid=qid)
 
 
+def test_warm_start_of_a_model_that_knows_its_weights_only(tmp_path):
+    X, y, qid = ranking(rows=400, features=10, seed=33)
+    save_model(LinearRankSVM(C=100.0).fit(X, y, qid=qid), tmp_path / "m.mm")
+    model = load_model(tmp_path / "m.mm").set_params(warm_start=True, max_iter=1)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y, qid=qid)
+    best = min(report.primal for report in model.history_)
+    assert best == pytest.approx(load_model(tmp_path / "m.mm").primal_objective_, rel=1e-9)
+
+
 def test_limits_warn_with_the_gap():
     X, y, qid = ranking(rows=400, features=10, seed=28)
     with pytest.warns(ConvergenceWarning, match=r"certified gap of .* because max_iter was reached"):

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import ndcg_score, roc_auc_score
 
 from maxmargin import BinaryProblem, RankingProblem, count_pairs, ndcg, solve
@@ -186,12 +187,30 @@ def test_a_matrix_of_zeros_has_a_solution():
     assert solution.certificate.primal == pytest.approx(3.0)
 
 
-@pytest.mark.parametrize("C", [1e-12, 1e8])  # beyond, rounding of C * eps is what is left of the gap
-def test_extreme_C(C):
-    X, y, qid = ranking(seed=8, rows=30)
-    solution = solve(RankingProblem(X, y, C, qid=qid), tol=1e-6)
+@pytest.mark.parametrize("C", [1e-49, 1e-16, 1e6, 1e10])
+def test_extreme_C_on_unscaled_data(C):
+    X, y = load_breast_cancer(return_X_y=True)
+    solution = solve(RankingProblem(X, y, C))
     assert solution.converged
-    assert solution.certificate.primal <= C  # what w = 0 has
+    assert solution.certificate.gap >= -1e-9
+    if C == 1e6:  # what a Newton method on all pairs gives
+        assert solution.certificate.primal == pytest.approx(4673.3, rel=1.1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-40, 3e-8, 1.0])
+def test_features_that_say_nothing(scale):
+    """Cuts that cancel but for rounding: constant features, those of a query, rows with all labels."""
+    rng = np.random.default_rng(0)
+    qid = rng.integers(0, 10, 200)
+    rows = rng.normal(size=(50, 3))
+    for X, y, groups in [
+        (np.full((100, 1), 0.1), np.arange(100) % 3, None),
+        (rng.normal(size=(10, 3))[qid], rng.integers(0, 3, 200), qid),
+        (np.vstack([rows, rows]), np.repeat([0, 1], 50), None),
+    ]:
+        solution = solve(RankingProblem(scale * X, y, 7.0, qid=groups))
+        assert solution.converged
+        assert solution.certificate == pytest.approx((7.0, 7.0))
 
 
 def test_groups_of_one_rank_and_their_labels_do_not_matter():
@@ -249,6 +268,32 @@ def test_limits_and_stops_return_a_certified_pair():
         assert problem.primal(solution.weights) == pytest.approx(solution.certificate.primal, rel=1e-10)
         np.testing.assert_allclose(problem.weights(solution.alpha), solution.weights, atol=1e-9)
         assert solution.certificate.dual <= solution.certificate.primal
+        if exit_ != "time_limit":
+            assert solution.certificate.primal <= 1e5  # what w = 0 has
+
+
+def test_an_early_stop_returns_nearly_the_best_iterate():
+    rng = np.random.default_rng(14)
+    problem = RankingProblem(rng.normal(size=(300, 5)), rng.integers(0, 2, 300), 1e4)
+    for cuts in (3, 6, 12):
+        solution = solve(problem, tol=1e-9, max_iter=cuts)
+        best = min(report.primal for report in solution.history)
+        assert solution.certificate.primal <= 1.1 * best
+
+
+def test_weights_of_any_size_and_labels_beyond_doubles():
+    X, y, qid = ranking(seed=15)
+    base = solve(RankingProblem(X, y, 10.0, qid=qid), tol=1e-6).certificate
+    for weight in (1e-170, 1e40):
+        problem = RankingProblem(X, y, 10.0, qid=qid, weights=np.full(len(y), weight))
+        assert solve(problem, tol=1e-6).certificate == pytest.approx(base)
+    assert solve(RankingProblem(X, y + 2**60, 10.0, qid=qid), tol=1e-6).certificate == base
+    assert solve(RankingProblem(X, y.astype(object), 10.0, qid=qid), tol=1e-6).certificate == base
+
+
+def test_points_that_overflow_are_left_out():
+    X, y, qid = ranking(seed=16)
+    assert solve(RankingProblem(X, y, qid=qid), points=np.full((1, 6), 1e300)).converged
 
 
 def test_an_exception_in_a_callback_comes_out():
@@ -272,6 +317,8 @@ def test_an_exception_in_a_callback_comes_out():
         ({"y": [1, 2, 3]}, {}, r"y must have shape \(4,\)"),
         ({"qid": [1, 1, 1]}, {}, "qid must have one entry for each of the 4 rows"),
         ({"qid": [1, 1, np.nan, 1]}, {}, "qid must not be NaN"),
+        ({"qid": [1, "a", None, 1]}, {}, "qid must hold numbers or texts"),
+        ({"y": [1, None, "x", 2]}, {}, "y must hold numbers"),
         ({"weights": [1, -1, 1, 1]}, {}, "weights must be numbers between 0 and"),
         ({"weights": [1, 1]}, {}, "there must be 4 weights"),
         ({"C": 0.0}, {}, "C must lie between"),
@@ -304,6 +351,7 @@ def test_options_of_other_problems_are_refused():
     [
         (lambda: count_pairs([1, 2], [1.0]), "scores must be 2 finite numbers"),
         (lambda: count_pairs([1, 2], [1.0, np.inf]), "scores must be 2 finite numbers"),
+        (lambda: Ranks([1, 2]).count([1.0, np.nan]), "scores must be 2 finite numbers"),
         (lambda: count_pairs([[1, 2]], [1.0, 2.0]), "y must have one dimension"),
         (lambda: ndcg([0, 0], [1, 2]), "no group has a row of positive relevance"),
         (lambda: ndcg([-1, 0], [1, 2]), "between 0 and 1000"),

@@ -6,8 +6,8 @@
 // only shows the direction of a line search from it, and the cut is taken on the far side of the lowest point of that
 // line, where it says most about the optimum. The objective of the best iterate never rises and D never falls.
 //
-// The pair that is returned is the w of the master problem with its dual variables: w = sum_k u_k a_k is a sum over
-// rows, and its gap is what `tol` asks for.
+// What is returned is a pair, weights and dual variables that belong together: shares u of cuts mean both, since w =
+// sum_k u_k a_k is a sum over rows. Its gap is what `tol` asks for.
 #pragma once
 
 #include <algorithm>
@@ -48,39 +48,43 @@ class CuttingPlane {
     Outcome run(const CutStart& known, CutResult& result) {
         start(known);
         Outcome outcome;
-        double finish_at = options_.tol;
-        Mixture best_pair;
-        double best_gap = infinity;
+        Pair pair;
+        double finish_at = options_.tol, near_at = 0.5 * options_.tol;
         for (outcome.epochs = 1;; ++outcome.epochs) {
-            const bool in_time = next_master_point();
-            const Certificate pair{master_->objective(), dual_};
-            if (in_time && pair.gap() < best_gap) {
-                best_gap = pair.gap();
-                best_pair = mixture();
+            const bool in_time = next_master_point(pair);
+            const CutPoint& shown =
+                in_time && (!options_.accelerated || master_->objective() < best_->objective()) ? *master_ : *best_;
+            const Certificate proved{shown.objective(), dual_};
+            if (options_.accelerated && pair.certificate.gap() > options_.tol && proved.gap() <= near_at) {
+                look_near(shown, options_.tol / std::max(proved.gap(), 1e-16), pair);
+                near_at = 0.7 * proved.gap();
             }
-            if (in_time) {
-                const CutPoint& shown = options_.accelerated && best_->objective() < pair.primal ? *best_ : *master_;
-                const Certificate certificate{shown.objective(), dual_};
-                monitor_.report({outcome.epochs, monitor_.seconds(), certificate.primal, dual_, certificate.gap(),
-                                 static_cast<std::int64_t>(cuts_in_use()), shown.weights});
-            }
-            const bool last = !in_time || monitor_.look() || outcome.epochs >= options_.max_iter;
-            if (last || best_gap <= finish_at) {
+            monitor_.report({outcome.epochs, monitor_.seconds(), proved.primal, dual_, proved.gap(),
+                             static_cast<std::int64_t>(cuts_in_use()), shown.weights});
+            const bool last = monitor_.look() || outcome.epochs >= options_.max_iter;
+            if (last || pair.certificate.gap() <= finish_at) {
                 const double before = monitor_.seconds();
-                outcome.certificate = unfold(best_pair, result);
+                unlimited_ = true;
+                // When the fit has to end here, the pair with the lowest objective is of more use than that with the
+                // smallest gap.
+                for (double strength = 10.0; last && options_.accelerated && strength <= 1e5; strength *= 100.0) {
+                    look_near(shown, strength, pair);
+                }
+                pair.certificate = unfold(pair.parts, result);
+                unlimited_ = false;
+                outcome.certificate = pair.certificate;
                 outcome.check_seconds += monitor_.seconds() - before;
-                const bool converged = outcome.certificate.gap() <= options_.tol;
+                const bool converged = pair.certificate.gap() <= options_.tol;
                 if (converged || last) {
                     outcome.exit = converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : Exit::max_iter;
-                    monitor_.report({outcome.epochs, monitor_.seconds(), outcome.certificate.primal,
-                                     outcome.certificate.dual, outcome.certificate.gap(),
-                                     static_cast<std::int64_t>(cuts_in_use()), result.weights});
+                    monitor_.report({outcome.epochs, monitor_.seconds(), pair.certificate.primal, pair.certificate.dual,
+                                     pair.certificate.gap(), static_cast<std::int64_t>(cuts_in_use()), result.weights});
                     return outcome;
                 }
-                finish_at = 0.5 * best_gap;  // rounding has put the tolerance out of reach once: ask for more
+                finish_at *= 0.5;  // rounding has put the tolerance out of reach once: ask for more
             }
             if (options_.accelerated) {
-                add_cut(search_line());
+                add_cuts();
             } else {
                 add_cut(*master_);
             }
@@ -94,6 +98,7 @@ class CuttingPlane {
     // is this share of the gap.
     static constexpr double flat_slope = 0.1;
     static constexpr double small_gain = 0.003;
+    static constexpr int longest_patience = 16;
     static constexpr int most_trials = 20;
     static constexpr std::size_t few_to_keep = std::size_t{1} << 16;  // rows: at most half a megabyte per cut
     static constexpr double longest_stretch = 4.0;
@@ -110,8 +115,12 @@ class CuttingPlane {
         int idle;
     };
 
-    // Shares of cuts, which make up a pair.
+    // Shares of cuts, and the objectives of the weights and the dual variables that they add up to.
     using Mixture = std::vector<std::pair<double, std::shared_ptr<const Cut>>>;
+    struct Pair {
+        Mixture parts;
+        Certificate certificate;  // infinitely far apart
+    };
 
     static double dot(const std::vector<double>& a, const std::vector<double>& b) {
         return dense_dot(a.data(), b.data(), a.size());
@@ -134,6 +143,9 @@ class CuttingPlane {
                 return;
             }
             touch(point);
+            if (!std::isfinite(point.objective())) {
+                continue;
+            }
             add_cut(point);
             if (point.objective() < best_->objective()) {
                 std::swap(point, *best_);
@@ -207,25 +219,84 @@ class CuttingPlane {
     }
 
     // The solution of the master problem, its value D, and the risk there. False when time has run out.
-    bool next_master_point() {
+    bool next_master_point(Pair& pair) {
         master_problem_.solve();
-        std::vector<double>& w = master_->weights;
+        const bool in_time = consider(master_problem_, *master_, pair, &dual_);
+        drop_idle_cuts();
+        return in_time;
+    }
+
+    // The weights of a master problem's shares, the risk there, and, if it is better than `pair`, their pair. False
+    // when time has run out.
+    bool consider(const MasterProblem& problem, CutPoint& point, Pair& pair, double* dual) {
+        std::vector<double>& w = point.weights;
         std::fill(w.begin(), w.end(), 0.0);
-        dual_ = 0.0;
+        double value = 0.0;
         for (std::size_t k = 0; k < cuts_.size(); ++k) {
-            const double share = master_problem_.share(k + 1);
+            const double share = problem.share(k + 1);
             if (share > 0.0) {
                 dense_axpy(share, cuts_[k].cut->normal.data(), w.data(), w.size());
-                dual_ += share * cuts_[k].cut->offset;
+                value += share * cuts_[k].cut->offset;
             }
         }
-        dual_ -= 0.5 * dot(w, w);
-        drop_idle_cuts();
-        if (!find_scores(w, master_->scores)) {
-            return false;
+        value -= 0.5 * dot(w, w);
+        if (dual) {
+            *dual = value;
         }
-        touch(*master_);
-        return true;
+        const bool in_time = find_scores(w, point.scores);
+        if (in_time) {
+            touch(point);
+        }
+        const Certificate certificate{in_time ? point.objective() : infinity, value};
+        const bool better = unlimited_ ? certificate.primal < pair.certificate.primal
+                                       : in_time && certificate.gap() < pair.certificate.gap();
+        if (pair.parts.empty() || better) {
+            pair.certificate = certificate;
+            pair.parts.clear();
+            for (std::size_t k = 0; k < cuts_.size(); ++k) {
+                if (problem.share(k + 1) > 0.0) {
+                    pair.parts.emplace_back(problem.share(k + 1), cuts_[k].cut);
+                }
+            }
+        }
+        return in_time;
+    }
+
+    // The weights of the master problem can be much worse than the best iterate. Shares that are nearly optimal for it
+    // but whose weights are pulled towards the best iterate make a better pair.
+    void look_near(const CutPoint& best, double strength, Pair& pair) {
+        std::vector<double> pulls{0.0};
+        for (const LiveCut& live : cuts_) {
+            pulls.push_back(dot(live.cut->normal, best.weights));
+        }
+        MasterProblem pulled = master_problem_.pulled(pulls, strength);
+        pulled.solve();
+        consider(pulled, *free_slot(nullptr, nullptr), pair, nullptr);
+    }
+
+    // The cut beyond the lowest point of the line; and as long as such cuts prove useful, the one at the master
+    // problem's own point too. With many features they mostly do, with few features mostly not.
+    void add_cuts() {
+        const bool was_useful = master_cut_ && std::any_of(cuts_.begin(), cuts_.end(), [this](const LiveCut& live) {
+                                    return live.cut == master_cut_ && live.idle == 0;
+                                });
+        if (master_cut_) {
+            patience_ = was_useful ? std::max(patience_ / 2, 1) : std::min(2 * patience_, longest_patience);
+            waiting_ = was_useful ? 0 : patience_;
+            master_cut_.reset();
+        }
+        const CutPoint* master = master_;
+        const bool both = waiting_ == 0;
+        if (both) {
+            add_cut(*master_);
+            master_cut_ = cuts_.back().cut;
+        } else {
+            --waiting_;
+        }
+        const CutPoint& far = search_line();
+        if (&far != master || !both) {
+            add_cut(far);
+        }
     }
 
     void drop_idle_cuts() {
@@ -334,21 +405,10 @@ class CuttingPlane {
         });
     }
 
-    Mixture mixture() const {
-        Mixture parts;
-        for (std::size_t k = 0; k < cuts_.size(); ++k) {
-            if (master_problem_.share(k + 1) > 0.0) {
-                parts.emplace_back(master_problem_.share(k + 1), cuts_[k].cut);
-            }
-        }
-        return parts;
-    }
-
     // The dual variables of a mixture of cuts, the weights that belong to them, and their exact certificate. With many
     // rows the cuts' own coefficients are not kept, and found again by touching the risk where they touch it. This goes
     // on past all limits.
     Certificate unfold(const Mixture& parts, CutResult& result) {
-        unlimited_ = true;
         CutPoint& point = *free_slot(nullptr, nullptr);
         std::vector<double> coefficients(taking_part_.size(), 0.0);
         result.points.clear();
@@ -372,7 +432,6 @@ class CuttingPlane {
         for (std::size_t p = 0; p < taking_part_.size(); ++p) {
             result.coefficients[taking_part_[p]] = coefficients[p];
         }
-        unlimited_ = false;
         return {point.objective(), mass - 0.5 * point.square};
     }
 
@@ -388,6 +447,8 @@ class CuttingPlane {
     CutPoint* best_ = &slots_[0];
     CutPoint* master_ = &slots_[1];
     double dual_ = 0.0;
+    std::shared_ptr<const Cut> master_cut_;  // the last one made at the master problem's point
+    int patience_ = 1, waiting_ = 0;         // iterations until the next one
     bool unlimited_ = false;
 };
 

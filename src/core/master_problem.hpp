@@ -12,9 +12,11 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <span>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "loss.hpp"
 #include "simd.hpp"
 
 namespace maxmargin {
@@ -29,10 +31,21 @@ class MasterProblem {
 
     // `products` are those of the new cut with all cuts before it, the first of them 0, and with itself.
     void add(std::vector<double> products, double offset) {
-        largest_ = std::max(largest_, products.back());
         rows_.push_back(std::move(products));
         offsets_.push_back(offset);
         shares_.push_back(0.0);
+    }
+
+    // The same with the term -strength/2 |w - v|^2 in its value, where pulls[k] = a_k.v: its solution lies nearer to v.
+    MasterProblem pulled(const std::vector<double>& pulls, double strength) const {
+        MasterProblem other = *this;
+        for (std::size_t k = 0; k < size(); ++k) {
+            for (double& entry : other.rows_[k]) {
+                entry *= 1.0 + strength;
+            }
+            other.offsets_[k] += strength * pulls[k];
+        }
+        return other;
     }
 
     // `kept` has an entry per cut; cuts in use and number 0 must be kept.
@@ -66,14 +79,20 @@ class MasterProblem {
     // From the shares of the last solution to the optimum. Every step raises the value, so there are finitely many; the
     // limit only guards against rounding.
     void solve() {
-        shift_ = largest_ > 0.0 ? largest_ : 1.0;
+        choose_shift();
+        // The cut of zeros first: then the first row of the factor takes the shift out of all others exactly.
+        const auto zero = std::find(used_.begin(), used_.end(), std::size_t{0});
+        if (zero != used_.end()) {
+            std::rotate(used_.begin(), zero, zero + 1);
+        }
         factorise(0);
         make_sum_one();
-        const double accuracy = 1e-14 * (shift_ + *std::max_element(offsets_.begin(), offsets_.end()));
+        move_to_optimum_of_used();
         for (std::size_t step = 0; step < 20 * size() + 100; ++step) {
             find_slopes();
             const std::size_t k = steepest();
-            if (slopes_[k] <= slopes_[used_.front()] + accuracy || is_used(k)) {
+            const std::size_t any = used_.front();
+            if (is_used(k) || slopes_[k] - noise_[k] <= slopes_[any] + noise_[any]) {
                 break;
             }
             if (!append(k)) {
@@ -87,23 +106,50 @@ class MasterProblem {
 
   private:
     static constexpr double dependent = 1e-12;  // pivot over diagonal of a cut that is a mixture of the ones in use
+    static constexpr double rounding = 1e-15;
 
     double product(std::size_t k, std::size_t l) const { return k < l ? rows_[l][k] : rows_[k][l]; }
     double shifted(std::size_t k, std::size_t l) const { return product(k, l) + shift_; }
     bool is_used(std::size_t k) const { return std::find(used_.begin(), used_.end(), k) != used_.end(); }
 
-    // What a share more of each cut adds to the value: b - Gu.
+    // Squares of cuts differ by many orders of magnitude, since late cuts have few violated rows. The shift must not
+    // drown the small ones, and not vanish before the offsets, which would make a nearly linear problem singular.
+    void choose_shift() {
+        shift_ = infinity;
+        double offset = 0.0;
+        for (std::size_t k = 1; k < size(); ++k) {
+            shift_ = rows_[k][k] > 0.0 ? std::min(shift_, rows_[k][k]) : shift_;
+            offset = std::max(offset, std::abs(offsets_[k]));
+        }
+        shift_ = std::max(shift_ < infinity ? shift_ : 0.0, 1e-10 * offset);
+        shift_ = shift_ > 0.0 ? shift_ : 1.0;
+    }
+
+    // What a share more of a cut adds to the value, b_k - (Gu)_k, and how much of that may be rounding.
+    std::pair<double, double> slope(std::size_t k) const {
+        double sum = offsets_[k], size = std::abs(sum);
+        for (const std::size_t l : used_) {
+            const double part = product(k, l) * shares_[l];
+            sum -= part;
+            size += std::abs(part);
+        }
+        return {sum, rounding * size};
+    }
+
     void find_slopes() {
-        slopes_ = offsets_;
+        slopes_.resize(size());
+        noise_.resize(size());
         for (std::size_t k = 0; k < size(); ++k) {
-            for (const std::size_t l : used_) {
-                slopes_[k] -= product(k, l) * shares_[l];
-            }
+            std::tie(slopes_[k], noise_[k]) = slope(k);
         }
     }
 
     std::size_t steepest() const {
-        return static_cast<std::size_t>(std::max_element(slopes_.begin(), slopes_.end()) - slopes_.begin());
+        std::size_t best = 0;
+        for (std::size_t k = 1; k < size(); ++k) {
+            best = slopes_[k] - noise_[k] > slopes_[best] - noise_[best] ? k : best;
+        }
+        return best;
     }
 
     // The rows of the Cholesky factor from `first` on. A cut that depends on those before it, which only rounding can
@@ -123,6 +169,9 @@ class MasterProblem {
         double sum = 0.0;
         for (const std::size_t k : used_) {
             sum += shares_[k];
+        }
+        if (!(sum > 0.0)) {
+            shares_[used_.front()] = sum = 1.0;
         }
         for (const std::size_t k : used_) {
             shares_[k] /= sum;
@@ -192,41 +241,46 @@ class MasterProblem {
         }
     }
 
-    // The optimum with sum u = 1 over the cuts in use, letting go of those that it would give a negative share. False
-    // when the last cut cannot have any.
+    // To the optimum with sum u = 1 over the cuts in use, letting go of those that it would give a negative share.
+    // False when nothing moves. It solves for the change of the shares and not for the shares themselves, which would
+    // be lost among the offsets where cuts are nearly flat.
     bool move_to_optimum_of_used() {
         bool moved = false;
         while (true) {
-            std::vector<double> target(used_.size()), ones(used_.size(), 1.0);
-            for (std::size_t n = 0; n < used_.size(); ++n) {
-                target[n] = offsets_[used_[n]];
+            const std::size_t n = used_.size();
+            std::vector<double> change(n), ones(n, 1.0);
+            for (std::size_t i = 0; i < n; ++i) {
+                change[i] = slope(used_[i]).first;
             }
-            solve_used(target);
+            const double level = std::accumulate(change.begin(), change.end(), 0.0) / static_cast<double>(n);
+            for (double& c : change) {
+                c -= level;
+            }
+            solve_used(change);
             solve_used(ones);
-            const double multiplier = (std::accumulate(target.begin(), target.end(), 0.0) - 1.0) /
-                                      std::accumulate(ones.begin(), ones.end(), 0.0);
+            const double multiplier =
+                std::accumulate(change.begin(), change.end(), 0.0) / std::accumulate(ones.begin(), ones.end(), 0.0);
             double step = 1.0;
-            std::size_t blocking = used_.size();
-            for (std::size_t n = 0; n < used_.size(); ++n) {
-                target[n] -= multiplier * ones[n];
-                const double share = shares_[used_[n]];
-                if (target[n] <= 0.0 && share <= step * (share - target[n])) {
-                    step = share / (share - target[n]);
-                    blocking = n;
+            std::size_t blocking = n;
+            for (std::size_t i = 0; i < n; ++i) {
+                change[i] -= multiplier * ones[i];
+                const double share = shares_[used_[i]];
+                if (share + change[i] <= 0.0 && change[i] < 0.0 && share <= -step * change[i]) {
+                    step = share / -change[i];
+                    blocking = i;
                 }
             }
-            for (std::size_t n = 0; n < used_.size(); ++n) {
-                shares_[used_[n]] += step * (target[n] - shares_[used_[n]]);
+            for (std::size_t i = 0; i < n; ++i) {
+                shares_[used_[i]] += step * change[i];
+                moved = moved || step * change[i] != 0.0;
             }
-            moved = moved || step > 0.0;
-            if (blocking == used_.size()) {
-                return moved;
-            }
-            if (used_.size() == 1) {
-                return false;
+            if (blocking == n || n == 1) {
+                break;
             }
             drop(blocking);
         }
+        make_sum_one();
+        return moved;
     }
 
     std::vector<std::vector<double>> rows_;  // G, lower triangle
@@ -234,8 +288,7 @@ class MasterProblem {
     std::vector<double> shares_;
     std::vector<std::size_t> used_;
     std::vector<std::vector<double>> factor_;  // of G + shift 11' over the cuts in use, in their order
-    std::vector<double> slopes_;
-    double largest_ = 0.0;  // square of a cut
+    std::vector<double> slopes_, noise_;
     double shift_ = 1.0;
 };
 

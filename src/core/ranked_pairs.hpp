@@ -126,7 +126,7 @@ class RankedPairs {
         for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
             const double score = scores[members[begin].place];
             double lower = 0.0, same = 0.0;  // weights among rows of this score, which rise by rank
-            for (end = begin; end < members.size() && scores[members[end].place] == score; ++end) {
+            for (end = begin; end < members.size() && !(scores[members[end].place] < score); ++end) {
                 const Member& member = members[end];
                 if (end > begin && member.rank > members[end - 1].rank) {
                     lower += std::exchange(same, 0.0);

@@ -20,6 +20,20 @@ from maxmargin.losses import Floats
 from maxmargin.problems import LARGEST_C, SMALLEST_C, make_rows
 
 
+class NothingToRankError(ValueError):
+    """No two rows of one group have different labels.
+
+    Examples
+    --------
+    >>> from maxmargin import count_pairs
+    >>> try:
+    ...     count_pairs(y=[1, 1], scores=[0.5, 0.0])
+    ... except ValueError as error:
+    ...     print(type(error).__name__)
+    NothingToRankError
+    """
+
+
 class PairCounts(NamedTuple):
     """Pairs of rows by the order of their scores; weights multiplied, if there are any.
 
@@ -82,16 +96,20 @@ class Ranks:
         if qid is not None:
             self.groups, self.group_of = _groups(qid, size)
         self.weights: Floats | None = None
+        self._unit = 1.0
         if weights is not None:
             self.weights = np.ascontiguousarray(weights, dtype=np.float64)
             if self.weights.shape != (size,):
                 raise ValueError(f"there must be {size} weights, one for each row, not {self.weights.shape}")
             if not np.all((self.weights >= 0) & (self.weights <= LARGEST_C)):
                 raise ValueError(f"weights must be numbers between 0 and {LARGEST_C:g}")
-        self.pairs = _core.Pairs(self.y, self.group_of, self.weights)
-        if self.n_pairs == 0:
+            self._unit = 2.0 ** np.frexp(self.weights.max(initial=0.0))[1]
+        # in units near the largest weight, so that products of small ones do not vanish; a power of 2 rounds nothing
+        scaled = None if self.weights is None else self.weights / self._unit
+        self.pairs = _core.Pairs(self.y, self.group_of, scaled)
+        if self.pairs.total() == 0:
             where = "one group (qid)" if qid is not None else "the data"
-            raise ValueError(
+            raise NothingToRankError(
                 f"there is nothing to rank: no two rows of {where} have different labels"
                 + ("" if weights is None else " and positive weights")
             )
@@ -99,12 +117,12 @@ class Ranks:
     @property
     def n_pairs(self) -> float:
         """``m``: how many pairs there are, or the sum of their weights."""
-        return self.pairs.total()
+        return self.pairs.total() * self._unit * self._unit
 
     def count(self, scores: ArrayLike) -> PairCounts:
         """Pairs of each group by the order of their scores."""
-        groups, *counts = self.pairs.count(np.ascontiguousarray(scores, dtype=np.float64))
-        return PairCounts(self.groups[groups.astype(np.intp)], *counts)
+        groups, *counts = self.pairs.count(np.ascontiguousarray(_scores(scores, len(self.y))))
+        return PairCounts(self.groups[groups.astype(np.intp)], *(part * self._unit * self._unit for part in counts))
 
 
 def count_pairs(
@@ -135,7 +153,7 @@ def count_pairs(
     [1.0, 0.0]
     """
     ranks = Ranks(y, qid, sample_weight)
-    return ranks.count(_scores(scores, len(ranks.y)))
+    return ranks.count(scores)
 
 
 def ndcg(y: ArrayLike, scores: ArrayLike, qid: ArrayLike | None = None, k: int | None = None) -> float:
@@ -243,7 +261,7 @@ class RankingProblem:
         """The objective at weights, whose last entry belongs to no feature and is 0: pairs have no intercept."""
         w = np.asarray(w, dtype=np.float64)
         scores = self.X @ w[:-1]
-        return float(0.5 * w @ w + self.C * self._pair_losses(scores) / self.ranks.n_pairs)
+        return float(0.5 * w @ w + self.C * self._pair_losses(scores) / self.ranks.pairs.total())
 
     def weights(self, alpha: ArrayLike) -> Floats:
         """``w = sum_i alpha_i x_i`` for dual variables with their signs: what row ``i`` adds in all its pairs."""
@@ -251,7 +269,7 @@ class RankingProblem:
 
     def _pair_losses(self, scores: Floats) -> float:
         y = self.ranks.y
-        weights = np.ones(len(scores)) if self.ranks.weights is None else self.ranks.weights
+        weights = np.ones(len(scores)) if self.ranks.weights is None else self.ranks.weights / self.ranks._unit
         total = 0.0
         for rows in _split(self.ranks.group_of, len(scores)):
             for level in np.unique(y[rows])[1:]:
@@ -269,8 +287,15 @@ def _numbers(y: ArrayLike) -> Floats:
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must have one dimension, not {labels.ndim}")
+    if labels.dtype == object:
+        try:
+            labels = labels.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must hold numbers ({error})") from error
     if labels.dtype.kind not in "iufb":
         raise ValueError(f"y must hold numbers, of which larger ones mean higher ranks, not {labels.dtype}")
+    if labels.dtype.kind in "iu" and labels.size and (labels.max() > 2**53 or labels.min() < -(2**53)):
+        labels = np.unique(labels, return_inverse=True)[1]  # doubles would take neighbours for equal
     numbers = np.ascontiguousarray(labels, dtype=np.float64)
     if not np.all(np.isfinite(numbers)):
         raise ValueError("y must be finite")
@@ -291,7 +316,10 @@ def _groups(qid: ArrayLike, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]
         raise ValueError(f"qid must have one entry for each of the {size} rows, not the shape {values.shape}")
     if values.dtype.kind == "f" and np.any(np.isnan(values)):
         raise ValueError("qid must not be NaN")
-    groups, index = np.unique(values, return_inverse=True)
+    try:
+        groups, index = np.unique(values, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"qid must hold numbers or texts, not a mixture ({error})") from error
     return groups, index.astype(np.int64)
 
 

@@ -75,7 +75,7 @@ class Solution:
     exit : str
         Why the solver ended: a key of ``maxmargin.solution.EXITS``.
     n_iter : int
-        Epochs, or Newton steps, over all stages.
+        Epochs, Newton steps or cuts, over all stages.
     solver : str
         The method used; for "auto" the stages in order, joined by ``+``.
     history : list of Report

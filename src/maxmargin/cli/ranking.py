@@ -40,6 +40,11 @@ def train_ranker(data: Data, name: str, given: dict[str, Any], output: Output) -
         raise ValueError(f"{name}: there are no rows")
     if np.asarray(data.y).dtype.kind not in "iufb":
         raise ValueError(f"{name}: labels to rank by must be numbers, of which larger ones mean higher ranks")
+    if any(column.lower() == "qid" for column in data.feature_names or []):
+        raise ValueError(
+            f"{name}: the column 'qid' of a table would become a feature; queries are read from svmlight and .npz "
+            "files: convert the table to one of these, or rename the column"
+        )
     if data.qid is None:
         output.note(ONE_GROUP)
     try:
@@ -114,7 +119,7 @@ class RankTally:
         """What there is to say, for JSON."""
         import numpy as np
 
-        from maxmargin.ranking import count_pairs, ndcg
+        from maxmargin.ranking import NothingToRankError, count_pairs, ndcg
 
         if self.rows == 0:
             return {}
@@ -127,7 +132,7 @@ class RankTally:
             output.note(ONE_GROUP)
         try:
             counts = count_pairs(y, scores, qid)
-        except ValueError:
+        except NothingToRankError:
             output.note("no two rows of one group have different labels, so there is no order to compare with")
             return {}
         fields: dict[str, Any] = {

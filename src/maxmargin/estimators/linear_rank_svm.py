@@ -40,7 +40,8 @@ class LinearRankSVM(CertifiedEstimator):
     acceleration : bool, default=True
         False trains as Algorithm 2 of the paper, which takes several times as many cuts.
     warm_start : bool, default=False
-        Start from cuts where those of the previous fit were. The data may change, but not the number of features.
+        Start from cuts where those of the previous fit were. The data may change, but not the number of features. A
+        model from a file, or fitted without it, knows its weights only, from which less is gained.
     time_limit : float, default=None
         Seconds for the whole fit. The best certified solution so far is kept.
     verbose : int, default=0
@@ -159,6 +160,7 @@ class LinearRankSVM(CertifiedEstimator):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         problem = RankingProblem(X, y, self.C, qid=qid, weights=weight)
+        points = self._initial_points(X.shape[1])
         progress = self._start_callbacks(X, y, qid, sample_weight)
         progress.begin()
         solution = solve(
@@ -167,7 +169,7 @@ class LinearRankSVM(CertifiedEstimator):
             tol=self.tol,
             max_iter=self.max_iter,
             acceleration=self.acceleration,
-            points=self._initial_points(X.shape[1]),
+            points=points,
             time_limit=None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - start), 1e-9),
             callback=progress.report,
         )
@@ -259,8 +261,12 @@ class LinearRankSVM(CertifiedEstimator):
         return tags
 
     def _initial_points(self, features: int) -> Floats | None:
-        points = getattr(self, "_points", None) if self.warm_start else None
-        if points is not None and points.shape[1] != features + 1:
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        points: Floats | None = getattr(self, "_points", None)
+        if points is None:  # fitted without warm_start, or from a file: the weights alone
+            points = np.append(self.coef_, [[0.0]], axis=1)
+        if points.shape[1] != features + 1:
             raise ValueError(
                 f"warm_start=True continues from {points.shape[1] - 1} features, but X has {features}; "
                 "use warm_start=False"

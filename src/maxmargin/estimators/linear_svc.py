@@ -44,12 +44,13 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         Weight of the losses against the regulariser.
     multi_class : {"ovr"}, default="ovr"
         How more than two classes are treated: one versus the rest.
-    solver : {"auto", "dcd", "avsf", "online", "newton"}, default="auto"
-        The method. "auto" chooses by the number of features and the loss; ``solver_used_`` says what it chose.
+    solver : {"auto", "dcd", "avsf", "online", "newton", "cutting_plane"}, default="auto"
+        The method; "cutting_plane", that of SVM-perf, is for the hinge only. "auto" chooses by the number of features
+        and the loss; ``solver_used_`` says what it chose.
     tol : float, default=1e-3
         Relative duality gap to reach: no other solution has an objective smaller by more than this share.
     max_iter : int, default=10000
-        Most epochs (or Newton steps) per class and stage.
+        Most epochs (or Newton steps, or cuts) per class and stage.
     fit_intercept : bool, default=True
         Whether to fit an intercept, as the weight of a constant column (never copied into ``X``).
     penalize_intercept : {True}, default=True
@@ -85,7 +86,7 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, when ``X`` has them.
     n_iter_ : int
-        Epochs or Newton steps, of the class that took most.
+        Epochs, Newton steps or cuts, of the class that took most.
     dual_coef_ : sparse array of shape (1, n_samples) or (n_classes, n_samples)
         Signed dual variables, ``y_i alpha_i``.
     support_ : ndarray of shape (n_SV,)

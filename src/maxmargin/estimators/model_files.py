@@ -30,8 +30,8 @@ def save_model(model: Any, path: PathLike, *, format: str = "maxmargin", dual: b
     format : {"maxmargin", "liblinear"}, default="maxmargin"
         "liblinear" writes a text file for ``liblinear-predict``, where the model can be expressed as one.
     dual : bool, default=True
-        Keep ``dual_coef_`` (for ``support_`` and warm starts), which takes up to 12 bytes per training row and class.
-        Predictions do not need it.
+        Keep ``dual_coef_`` (for ``support_`` and warm starts of LinearSVC), which takes up to 12 bytes per training row
+        and class. Predictions do not need it.
 
     Examples
     --------

@@ -59,12 +59,14 @@ def read_npz(path: PathLike, options: ReadOptions) -> Data:
             y: NDArray[Any] | None = read_labels(options.labels)
         else:
             y = get("y") if "y" in names else None
-        qid = get("qid").astype(np.int64) if "qid" in names else None
+        qid = get("qid") if "qid" in names else None
     if isinstance(X, Csr):
         try:
             make_rows(X)  # checks that no index points outside
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
+    if qid is not None and (qid.shape != (X.shape[0],) or qid.dtype.kind not in "iufU"):
+        raise ValueError(f"{name}: 'qid' must hold a number or a text for each of the {X.shape[0]} rows")
     return Data(X, _checked_labels(y, X.shape[0], name), qid=qid)
 
 

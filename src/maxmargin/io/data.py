@@ -50,7 +50,7 @@ class Data:
     known : ndarray of bool or None
         Which rows have a label, where some of a file to predict have none.
     qid : ndarray or None
-        Query numbers, if there are any.
+        The query (group) of each row, if there are any.
     """
 
     X: Any
@@ -60,7 +60,7 @@ class Data:
     done: float | None = None
     dropped: int = 0
     known: NDArray[np.bool_] | None = None
-    qid: NDArray[np.int64] | None = None
+    qid: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)

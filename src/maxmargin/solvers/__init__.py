@@ -61,7 +61,7 @@ def solve(
     tol : float, default=1e-3
         Stop when ``(primal - dual) / |primal|`` is at most this, computed exactly.
     max_iter : int, default=10000
-        Most epochs (or Newton steps) per stage.
+        Most epochs (or Newton steps, or cuts) per stage.
     shrinking : bool, default=True
         Whether "dcd" sets rows aside that seem to stay at a bound.
     acceleration : bool, default=True

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin import _core
-from maxmargin.losses import Floats
+from maxmargin.losses import LOSSES, Floats
 from maxmargin.problems import BinaryProblem
 from maxmargin.ranking import RankingProblem
 from maxmargin.solvers.run import OnReport, Outcome, RawOutcome, Run
@@ -18,7 +18,7 @@ from maxmargin.solvers.run import OnReport, Outcome, RawOutcome, Run
 
 def cutting_plane(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
     """The error rate (OP2), from the cut that ``alpha`` stands for."""
-    if problem.loss.name != "hinge":
+    if problem.loss.dual != LOSSES["hinge"].dual:
         raise ValueError(f"solver='cutting_plane' works with loss='hinge' only, not with {problem.loss.name!r}")
     return run.stage(
         "cutting_plane",
