@@ -1,5 +1,6 @@
 """Ranking problems against all pairs written down."""
 
+from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
@@ -253,6 +254,24 @@ def test_starting_from_the_points_of_a_solution():
     assert again.n_iter < first.n_iter / 3
     other = solve(RankingProblem(X, y, 1200.0, qid=qid), tol=1e-6, points=first.points)
     assert other.certificate.primal == pytest.approx(explicit(X, y, 1200.0, qid, solvers=["newton"]), rel=2e-6)
+
+
+@pytest.mark.parametrize(("groups", "weighted"), [(1, False), (3, True), (300, False)])
+def test_large_data_start_from_a_sample(monkeypatch, groups, weighted):
+    X, y, qid = ranking(rows=3000, groups=groups, seed=17)
+    weights = np.random.default_rng(17).integers(0, 3, 3000) if weighted else None
+    problem = RankingProblem(X, y, 100.0, qid=qid, weights=weights)
+    plain = solve(problem, tol=1e-6)
+    solver = import_module("maxmargin.solvers.cutting_plane")
+    monkeypatch.setattr(solver, "LARGE", 1000)
+    monkeypatch.setattr(solver, "MANY_GROUPS", 100)
+    sampled = solve(problem, tol=1e-6)
+    assert sampled.converged
+    assert sampled.n_iter < plain.n_iter
+    assert sampled.certificate.primal == pytest.approx(plain.certificate.primal, rel=2e-6)
+    assert solve(problem, tol=1e-6).certificate == sampled.certificate
+    assert solve(problem, tol=1e-6, acceleration=False).converged
+    assert solve(problem, tol=1e-6, time_limit=1e-9).exit == "time_limit"
 
 
 def test_limits_and_stops_return_a_certified_pair():

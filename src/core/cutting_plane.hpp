@@ -98,6 +98,7 @@ class CuttingPlane {
     // is this share of the gap.
     static constexpr double flat_slope = 0.1;
     static constexpr double small_gain = 0.003;
+    static constexpr std::size_t few_features = 256;
     static constexpr int longest_patience = 16;
     static constexpr int most_trials = 20;
     static constexpr std::size_t few_to_keep = std::size_t{1} << 16;  // rows: at most half a megabyte per cut
@@ -286,12 +287,12 @@ class CuttingPlane {
             master_cut_.reset();
         }
         const CutPoint* master = master_;
-        const bool both = waiting_ == 0;
+        const bool both = waiting_ == 0 && rows_.features() > few_features;
         if (both) {
             add_cut(*master_);
             master_cut_ = cuts_.back().cut;
         } else {
-            --waiting_;
+            waiting_ = std::max(waiting_ - 1, 0);
         }
         const CutPoint& far = search_line();
         if (&far != master || !both) {

@@ -105,8 +105,8 @@ class Ranks:
                 raise ValueError(f"weights must be numbers between 0 and {LARGEST_C:g}")
             self._unit = 2.0 ** np.frexp(self.weights.max(initial=0.0))[1]
         # in units near the largest weight, so that products of small ones do not vanish; a power of 2 rounds nothing
-        scaled = None if self.weights is None else self.weights / self._unit
-        self.pairs = _core.Pairs(self.y, self.group_of, scaled)
+        self.scaled_weights: Floats | None = None if self.weights is None else self.weights / self._unit
+        self.pairs = _core.Pairs(self.y, self.group_of, self.scaled_weights)
         if self.pairs.total() == 0:
             where = "one group (qid)" if qid is not None else "the data"
             raise NothingToRankError(
@@ -269,7 +269,7 @@ class RankingProblem:
 
     def _pair_losses(self, scores: Floats) -> float:
         y = self.ranks.y
-        weights = np.ones(len(scores)) if self.ranks.weights is None else self.ranks.weights / self.ranks._unit
+        weights = np.ones(len(scores)) if self.ranks.scaled_weights is None else self.ranks.scaled_weights
         total = 0.0
         for rows in _split(self.ranks.group_of, len(scores)):
             for level in np.unique(y[rows])[1:]:
