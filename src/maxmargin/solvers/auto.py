@@ -10,6 +10,9 @@ Measured on the benchmark sets (``benchmarks/``), three facts decide:
   rows, large C) its dual variables are still good enough that a few Newton steps from their weights bring the primal
   value down by orders of magnitude, and "avsf" then finishes from there.
 
+"cutting_plane" is never chosen: its passes over the data are few, but "dcd" and "newton" need fewer still on all of
+the benchmark sets, also where rows outnumber features by far (``benchmarks/results/cutting_planes.md``).
+
 So "dcd" runs first, with much work allowed where it should suffice and little where it only has to give the second
 method a start. Work is counted in passes over the data, not in epochs, because shrunk epochs are cheap.
 """
