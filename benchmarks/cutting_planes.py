@@ -238,8 +238,8 @@ def acceleration(sections: list[str]) -> None:
         )
     text = (
         f"Where the plain algorithm takes over 100 cuts: {min(ratios):.1f}x to {max(ratios):.1f}x fewer, "
-        f"geometric mean {geometric_mean(ratios):.1f}x. (The ranking of covtype starts from cuts on a sample of its rows, "
-        "which are not counted.)"
+        f"geometric mean {geometric_mean(ratios):.1f}x. (The ranking of covtype starts from cuts on a sample of its "
+        "rows, which are not counted.)"
     )
     print(f"\n{text}")
     sections.append(f"## What acceleration gains\n\n{table.markdown()}\n\n{text}")
