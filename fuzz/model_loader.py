@@ -19,11 +19,15 @@ from safetensors.numpy import load, save
 from maxmargin.io import model_file
 from maxmargin.io.liblinear_model import parse_liblinear
 
-SEED = (Path(__file__).parent.parent / "tests" / "data" / "model-v1.mm").read_bytes()
-ARRAYS = dict(load(SEED))
-HEADER = json.loads(SEED[8 : 8 + int.from_bytes(SEED[:8], "little")])["__metadata__"][model_file.ENTRY].partition(" ")[
-    2
-]
+
+def parts(name: str) -> tuple[str, dict[str, np.ndarray]]:
+    """The header and the arrays of a model file."""
+    contents = (Path(__file__).parent.parent / "tests" / "data" / name).read_bytes()
+    entry = json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])["__metadata__"][model_file.ENTRY]
+    return entry.partition(" ")[2], dict(load(contents))
+
+
+SEEDS = [parts("model-v1.mm"), parts("ranking-v2.mm")]
 
 
 def with_checksum(text: str, arrays: dict[str, np.ndarray]) -> bytes:
@@ -31,10 +35,10 @@ def with_checksum(text: str, arrays: dict[str, np.ndarray]) -> bytes:
     return save(arrays, {model_file.ENTRY: f"{model_file._checksum(text, arrays)} {text}"})
 
 
-def changed_arrays(data: bytes) -> dict[str, np.ndarray]:
+def changed_arrays(data: bytes, seed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays of the seed, one of them replaced by bytes in some shape and type."""
     provider = atheris.FuzzedDataProvider(data)
-    arrays = dict(ARRAYS)
+    arrays = dict(seed)
     name = provider.PickValueInList(sorted(arrays))
     if provider.ConsumeBool():
         del arrays[name]
@@ -54,17 +58,17 @@ def some_value(provider: atheris.FuzzedDataProvider) -> object:
     return [None, True, number, number % 5, 0.5, text, [], {}, [text, None], [[text, [text]]]][kind]
 
 
-def changed_header(data: bytes) -> str:
+def changed_header(data: bytes, seed: str) -> str:
     """The header of the seed with one value replaced or removed, or a piece of its text, or any text at all."""
     provider = atheris.FuzzedDataProvider(data)
     how = provider.ConsumeIntInRange(0, 7)
     if how == 0:
         return provider.ConsumeUnicodeNoSurrogates(4096)
     if how == 1:
-        begin = provider.ConsumeIntInRange(0, len(HEADER))
-        end = provider.ConsumeIntInRange(begin, min(begin + 40, len(HEADER)))
-        return HEADER[:begin] + provider.ConsumeUnicodeNoSurrogates(60) + HEADER[end:]
-    header = json.loads(HEADER)
+        begin = provider.ConsumeIntInRange(0, len(seed))
+        end = provider.ConsumeIntInRange(begin, min(begin + 40, len(seed)))
+        return seed[:begin] + provider.ConsumeUnicodeNoSurrogates(60) + seed[end:]
+    header = json.loads(seed)
     for _ in range(provider.ConsumeIntInRange(1, 2)):
         node = header
         while True:
@@ -85,6 +89,7 @@ def changed_header(data: bytes) -> str:
 
 def one_input(data: bytes) -> None:
     """One file."""
+    header, arrays = SEEDS[data[1] % len(SEEDS) if len(data) > 1 else 0]
     try:
         match data[:1]:
             case b"\x00":
@@ -92,9 +97,9 @@ def one_input(data: bytes) -> None:
             case b"\x01":
                 model = parse_liblinear(data[1:], "fuzz")
             case b"\x02":
-                model = model_file.from_bytes(with_checksum(HEADER, changed_arrays(data[1:])))
+                model = model_file.from_bytes(with_checksum(header, changed_arrays(data[2:], arrays)))
             case _:
-                model = model_file.from_bytes(with_checksum(changed_header(data[1:]), ARRAYS))
+                model = model_file.from_bytes(with_checksum(changed_header(data[2:], header), arrays))
     except ValueError:
         return
     if model.coef.shape[1] <= 100_000:

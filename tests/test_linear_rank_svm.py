@@ -1,4 +1,6 @@
+import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import LinearRankSVM, LinearSVC, RankingProblem, load_model, save_model
+from maxmargin.io.model_file import parse_model
+from maxmargin.io.models import read_any_model
 
 from .conftest import csr
 from .test_callbacks import Recorder
+from .test_model_file import forged
 from .test_ranking import all_pairs, explicit, ranking
 
 
@@ -149,6 +154,34 @@ def test_model_files_keep_everything(tmp_path, dual):
         assert (tmp_path / "n.mm").read_bytes() == (tmp_path / "m.mm").read_bytes()
     with pytest.raises(ValueError, match="LIBLINEAR has no models that rank"):
         save_model(model, tmp_path / "l.model", format="liblinear")
+
+
+def test_the_first_files_of_rankers_stay_readable():
+    """Written once by version 0.1.0; never to be written again."""
+    data = Path(__file__).parent / "data"
+    model, facts = load_model(data / "ranking-v2.mm"), json.loads((data / "ranking-v2.json").read_text())
+    np.testing.assert_array_equal(model.predict(facts["X"]), facts["scores"])
+    assert [model.n_pairs_, model.n_swapped_, model.n_tied_] == facts["pairs"]
+    assert model.duality_gap_ == facts["gap"]
+    plain = read_any_model(data / "ranking-v2.mm")
+    np.testing.assert_array_equal(plain.predict(np.array(facts["X"])), facts["scores"])
+
+
+@pytest.mark.parametrize(
+    "pairs", [None, [], [1, 2], [1.0, 0.0, 0.0, 1.5], [-1.0, 0.0, 0.0, 1], ["a", 0.0, 0.0, 1], [1.0, 0.0, 0.0, True]]
+)
+def test_summaries_of_pairs_that_are_none(pairs):
+    text = (Path(__file__).parent / "data" / "ranking-v2.mm").read_bytes()
+
+    def change(header, _):
+        header["training"]["pairs"] = pairs
+
+    forged_file = forged(text, change)
+    if pairs is None:
+        assert parse_model(forged_file, "m").training.pairs is None
+    else:
+        with pytest.raises(ValueError, match="no proper 'pairs'"):
+            parse_model(forged_file, "m")
 
 
 def test_pickle_and_clone():

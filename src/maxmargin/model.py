@@ -215,5 +215,6 @@ class Model:
         return linear_scores(X, self.coef, self.intercept)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of rows."""
-        return labels_of_scores(self.scores(X), self.classes)
+        """Labels of rows, or their scores if the model ranks."""
+        scores = self.scores(X)
+        return scores.ravel() if self.ranks else labels_of_scores(scores, self.classes)

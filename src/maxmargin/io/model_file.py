@@ -418,8 +418,8 @@ class _Fields:
         if (
             not isinstance(values, list)
             or len(values) != len(PairSummary._fields)
-            or not all(isinstance(value, (int, float)) and 0 <= value < float("inf") for value in values)
-            or not isinstance(values[-1], int)
+            or not all(type(value) in (int, float) and 0 <= value < float("inf") for value in values)
+            or type(values[-1]) is not int
         ):
             raise ModelFileError("its header has no proper 'pairs'")
         everything, swapped, tied, groups = values
