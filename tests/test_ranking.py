@@ -198,6 +198,15 @@ def test_extreme_C_on_unscaled_data(C):
         assert solution.certificate.primal == pytest.approx(4673.3, rel=1.1e-3)
 
 
+@pytest.mark.parametrize("acceleration", [True, False])
+def test_a_C_beyond_all_precision_is_no_worse_than_no_weights(acceleration):
+    X, y = load_breast_cancer(return_X_y=True)
+    solution = solve(RankingProblem(X, y, 1e40), max_iter=50, acceleration=acceleration)
+    assert solution.exit == "max_iter"
+    assert solution.certificate.primal <= 1e40 * (1 + 1e-12)
+    assert 0 <= solution.certificate.gap <= 1
+
+
 @pytest.mark.parametrize("scale", [1e-40, 3e-8, 1.0])
 def test_features_that_say_nothing(scale):
     """Cuts that cancel but for rounding: constant features, those of a query, rows with all labels."""

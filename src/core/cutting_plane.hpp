@@ -71,6 +71,10 @@ class CuttingPlane {
                     look_near(shown, strength, pair);
                 }
                 pair.certificate = unfold(pair.parts, result);
+                if (last && !(pair.certificate.primal <= objective_at_zero_)) {
+                    // So large a C that rounding leaves nothing of a sum of cuts; no weights at all are better.
+                    pair.certificate = unfold({}, result);
+                }
                 unlimited_ = false;
                 outcome.certificate = pair.certificate;
                 outcome.check_seconds += monitor_.seconds() - before;
@@ -136,6 +140,7 @@ class CuttingPlane {
             slot.coefficients.assign(taking_part_.size(), 0.0);
         }
         touch(*best_);
+        objective_at_zero_ = best_->objective();
         add_cut(*best_);
         for (std::size_t k = 0; k + width <= known.points.size(); k += width) {
             CutPoint& point = slots_[2];
@@ -448,6 +453,7 @@ class CuttingPlane {
     CutPoint* best_ = &slots_[0];
     CutPoint* master_ = &slots_[1];
     double dual_ = 0.0;
+    double objective_at_zero_ = 0.0;
     std::shared_ptr<const Cut> master_cut_;  // the last one made at the master problem's point
     int patience_ = 1, waiting_ = 0;         // iterations until the next one
     bool unlimited_ = false;
