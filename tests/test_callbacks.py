@@ -49,6 +49,15 @@ def test_a_callback_sees_twenty_steps_and_usable_models():
     assert ends[-1][2].score(X, y) == pytest.approx(model.score(X, y), abs=0.01)
 
 
+def test_a_callback_sees_usable_models_of_all_classes_at_once():
+    X, y = load_digits(return_X_y=True)
+    recorder = Recorder()
+    model = LinearSVC(multi_class="crammer_singer", tol=1e-4).set_callbacks(recorder).fit(X / 16, y)
+    ends = [event for event in recorder.events if event[0] == "end" and event[1] == "step to tol"]
+    assert 1 <= len(ends) <= 20
+    assert ends[-1][2].score(X / 16, y) == pytest.approx(model.score(X / 16, y), abs=0.01)
+
+
 def test_a_callback_can_stop_the_fit_without_a_warning():
     X, y = random_problem(rows=300, features=20)
     model = LinearSVC("hinge", solver="dcd", C=10.0, tol=1e-12).set_callbacks(Recorder(stop_after=6)).fit(X, y)

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as TheirLinearSVC
 
-from maxmargin import LinearSVC
+from maxmargin import LinearSVC, MulticlassProblem
 
 from .conftest import SOLVER_LOSSES, csr, random_problem
 
@@ -242,7 +242,11 @@ def test_other_dense_input_is_converted(convert):
         ({"C": np.inf}, "'C' parameter"),
         ({"loss": "logistic"}, "'loss' parameter"),
         ({"solver": "sgd"}, "'solver' parameter"),
-        ({"multi_class": "crammer_singer"}, "'multi_class' parameter"),
+        ({"multi_class": "one_versus_one"}, "'multi_class' parameter"),
+        ({"multi_class": "crammer_singer", "solver": "dcd"}, "does not work with multi_class='crammer_singer'"),
+        ({"multi_class": "weston_watkins", "solver": "eg"}, r"choose from \['auto', 'sdm'\]"),
+        ({"multi_class": "weston_watkins", "loss": "least_squares"}, "which is a hinge loss"),
+        ({"solver": "sdm"}, "does not work with multi_class='ovr'"),
         ({"tol": -1e-3}, "'tol' parameter"),
         ({"max_iter": 0}, "'max_iter' parameter"),
         ({"intercept_scaling": 0.0}, "'intercept_scaling' parameter"),
@@ -329,3 +333,74 @@ def test_more_features_than_memory_for_their_weights():
     X = sp.csr_array((np.ones(2), np.array([0, 10**14]), np.array([0, 1, 2])), shape=(2, 10**14 + 1))
     with pytest.raises(MemoryError, match="renumber the features"):
         LinearSVC().fit(X, [0, 1])
+
+
+JOINT = ["crammer_singer", "weston_watkins"]
+
+
+@pytest.mark.parametrize("multi_class", JOINT)
+def test_one_problem_over_all_classes(multi_class):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = LinearSVC(multi_class=multi_class, C=0.5, tol=1e-6, intercept_scaling=2.0).fit(X, names)
+    assert model.coef_.shape == (3, 4)
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert isinstance(model.primal_objective_, float)
+    assert model.duality_gap_ <= 1e-6
+    assert model.solver_used_ == model.history_[-1].solver
+    assert model.dual_coef_.shape == (3, 150)
+    np.testing.assert_allclose(model.dual_coef_ @ X, model.coef_, atol=1e-12)
+    np.testing.assert_allclose(2.0**2 * model.dual_coef_.sum(axis=1), model.intercept_, atol=1e-12)
+    assert model.score(X, names) > 0.93
+    assert model.n_support_.sum() == len(model.support_)
+    problem = MulticlassProblem(X, y, 0.5, formulation=multi_class, bias=2.0)
+    weights = np.column_stack([model.coef_, model.intercept_ / 2.0])
+    assert problem.primal(weights) == pytest.approx(model.primal_objective_, rel=1e-10)
+
+
+@pytest.mark.parametrize("multi_class", JOINT)
+def test_two_classes_in_one_problem_have_one_weight_vector(multi_class):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = np.ascontiguousarray(X / X.std(axis=0))
+    model = LinearSVC(multi_class=multi_class, C=0.05, tol=1e-8).fit(X, y)
+    binary = LinearSVC("hinge", C=0.1, tol=1e-8).fit(X, y)
+    assert model.coef_.shape == (1, 30)
+    assert model.decision_function(X).shape == (len(y),)
+    np.testing.assert_allclose(model.coef_, binary.coef_, atol=1e-3)
+    np.testing.assert_allclose(model.dual_coef_ @ X, model.coef_, atol=1e-10)
+    warm = LinearSVC(multi_class=multi_class, C=0.05, tol=1e-7, warm_start=True)
+    warm.fit(X, y)
+    first = warm.n_iter_
+    assert warm.fit(X, y).n_iter_ < first
+
+
+@pytest.mark.parametrize("multi_class", JOINT)
+def test_weights_of_classes_and_rows_in_one_problem(multi_class):
+    X, y = load_iris(return_X_y=True)
+    sample_weight = np.random.default_rng(0).integers(0, 3, len(y))
+    sample_weight[[0, 60, 120]] = 1
+    common = {"multi_class": multi_class, "tol": 1e-7, "max_iter": 100_000}
+    weighted = LinearSVC(class_weight={2: 3.0}, **common).fit(X, y, sample_weight)
+    times = np.where(y == 2, 3, 1) * sample_weight
+    repeated = LinearSVC(**common).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.primal_objective_ == pytest.approx(repeated.primal_objective_, rel=1e-6)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=5e-3)
+
+
+@pytest.mark.parametrize("solver", ["auto", "sdm", "eg", "cutting_plane"])
+def test_solvers_of_one_problem_meet(solver):
+    X, y = load_iris(return_X_y=True)
+    model = LinearSVC(multi_class="crammer_singer", solver=solver, tol=1e-3, max_iter=100_000).fit(X, y)
+    best = LinearSVC(multi_class="crammer_singer", tol=1e-7, max_iter=100_000).fit(X, y)
+    assert model.converged_
+    assert best.primal_objective_ <= model.primal_objective_ * (1 + 1e-7)
+    assert model.primal_objective_ <= best.primal_objective_ * 1.0011
+
+
+def test_warm_start_of_one_problem():
+    X, y = load_iris(return_X_y=True)
+    model = LinearSVC(multi_class="weston_watkins", tol=1e-6, warm_start=True, max_iter=100_000).fit(X, y)
+    cold = model.n_iter_
+    assert model.fit(X, y).n_iter_ < cold
+    with pytest.raises(ValueError, match="weight vectors"):
+        model.fit(X[:100], y[:100])

@@ -220,6 +220,148 @@ nb::tuple py_cut(const PyRows& x, const StridedVector<std::int8_t>& y, const Str
     });
 }
 
+// The dual variables of a multi-class problem, rows times classes, as the three arrays of a CSR matrix.
+using Lists = std::tuple<Vector<double>, Vector<std::int32_t>, Vector<std::int64_t>>;
+
+MulticlassVariables make_variables(const AnyRows& rows, const Vector<std::int32_t>& labels,
+                                   const StridedVector<double>& C, const std::optional<Lists>& alpha,
+                                   const Multiclass& problem) {
+    const std::size_t size = rows.size();
+    if (labels.size() != size || C.shape(0) != size) {
+        throw std::invalid_argument("labels and C must have one entry per row of X");
+    }
+    MulticlassVariables variables;
+    variables.rows.resize(size);
+    for (std::size_t i = 0; i < size; ++i) {
+        MulticlassRow& row = variables.rows[i];
+        row.C = C(i);
+        row.label = static_cast<std::uint32_t>(labels(i));
+        if (!(row.C >= 0.0) || row.C == infinity || row.label >= problem.classes) {
+            throw std::invalid_argument("C must be finite and not negative, and labels must be classes, in every row");
+        }
+        row.curvature = rows.squared_norms()[i] + problem.bias * problem.bias;
+    }
+    if (!alpha) {
+        return variables;
+    }
+    const auto& [values, classes, starts] = *alpha;
+    if (starts.size() != size + 1) {
+        throw std::invalid_argument("alpha must have one row per row of X");
+    }
+    check_csr(classes.data(), std::min(values.size(), classes.size()), starts.data(), size, problem.classes);
+    std::vector<double> all(problem.classes);
+    std::vector<ClassValue> list;
+    for (std::size_t i = 0; i < size; ++i) {
+        const MulticlassRow& row = variables.rows[i];
+        std::fill(all.begin(), all.end(), 0.0);
+        for (auto k = starts(i); k < starts(i + 1); ++k) {
+            all[static_cast<std::size_t>(classes(static_cast<std::size_t>(k)))] += values(static_cast<std::size_t>(k));
+        }
+        list.clear();
+        double sum = 0.0;
+        for (std::uint32_t m = 0; m < problem.classes; ++m) {
+            if (m != row.label && all[m] > 0.0 && row.C > 0.0) {
+                list.push_back({m, std::min(all[m], row.C)});
+                sum += list.back().value;
+            }
+        }
+        if (problem.formulation == Formulation::crammer_singer && sum > row.C) {
+            for (ClassValue& v : list) {
+                v.value *= row.C / sum;
+            }
+        }
+        variables.assign(i, list);
+    }
+    return variables;
+}
+
+nb::tuple lists_of(const MulticlassVariables& variables) {
+    std::vector<double> values, classes, counts;
+    for (std::size_t i = 0; i < variables.rows.size(); ++i) {
+        for (const ClassValue& v : variables.list(i)) {
+            values.push_back(v.value);
+            classes.push_back(v.which);
+        }
+        counts.push_back(variables.rows[i].count);
+    }
+    return nb::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(classes)), to_numpy(std::move(counts)));
+}
+
+using MulticlassSolver = Outcome (*)(const AnyRows&, MulticlassVariables&, const Multiclass&, const Options&, Monitor&,
+                                     std::vector<double>&);
+
+template <MulticlassSolver solver>
+nb::tuple py_multiclass(const PyRows& x, const Vector<std::int32_t>& labels, const StridedVector<double>& C,
+                        Formulation formulation, std::size_t classes, double bias, OrderName order, bool shrinking,
+                        const std::optional<Lists>& alpha, double tol, std::int64_t max_iter, double max_passes,
+                        double time_limit, std::uint64_t seed, const nb::object& on_report, const StopFlag& stop) {
+    MulticlassVariables variables;
+    nb::tuple outcome = run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto&) {
+        const Multiclass problem{formulation, classes, bias};
+        variables = make_variables(x.rows, labels, C, alpha, problem);
+        return solver(x.rows, variables, problem, {order, shrinking, tol, max_iter, max_passes, seed}, monitor,
+                      weights);
+    });
+    return nb::make_tuple(outcome, lists_of(variables));
+}
+
+nb::tuple py_cut_classes(const PyRows& x, const Vector<std::int32_t>& labels, const StridedVector<double>& C,
+                         std::size_t classes, double bias, const std::optional<Lists>& alpha, double tol,
+                         std::int64_t max_iter, bool accelerated, double time_limit, const nb::object& on_report,
+                         const StopFlag& stop) {
+    MulticlassVariables variables;
+    nb::tuple outcome = run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto&) {
+        const Multiclass problem{Formulation::crammer_singer, classes, bias};
+        const std::size_t width = class_width(classes);
+        variables = make_variables(x.rows, labels, C, alpha, problem);
+        CrammerSingerRisk risk(variables, classes);
+        CutStart start;
+        std::vector<double> point, coefficients;
+        if (alpha) {
+            certify(x.rows, variables, problem, point);
+            coefficients.resize(x.rows.size() * width);
+            for (std::size_t i = 0; i < x.rows.size(); ++i) {
+                for (const ClassValue& v : variables.list(i)) {
+                    coefficients[i * width + v.which] = -v.value;
+                }
+                coefficients[i * width + variables.rows[i].label] = variables.rows[i].sum;
+                start.offset += variables.rows[i].sum;
+            }
+            start.points = point;
+            start.coefficients = coefficients;
+        }
+        CutResult result;
+        Outcome reached = cut(x.rows, bias, risk, {tol, max_iter, accelerated}, start, monitor, result);
+        weights = std::move(result.weights);
+        std::vector<ClassValue> list;
+        for (std::size_t i = 0; i < x.rows.size(); ++i) {
+            list.clear();
+            for (std::uint32_t m = 0; m < classes; ++m) {
+                if (m != variables.rows[i].label) {
+                    list.push_back({m, std::max(-result.coefficients[i * width + m], 0.0)});
+                }
+            }
+            variables.assign(i, list);
+        }
+        return reached;
+    });
+    return nb::make_tuple(outcome, lists_of(variables));
+}
+
+nb::tuple py_certify_classes(const PyRows& x, const Vector<std::int32_t>& labels, const StridedVector<double>& C,
+                             Formulation formulation, std::size_t classes, double bias, const Lists& alpha) {
+    std::vector<double> weights;
+    MulticlassVariables variables;
+    Certificate certificate;
+    {
+        nb::gil_scoped_release unlocked;
+        const Multiclass problem{formulation, classes, bias};
+        variables = make_variables(x.rows, labels, C, alpha, problem);
+        certificate = certify(x.rows, variables, problem, weights);
+    }
+    return nb::make_tuple(to_numpy(std::move(weights)), certificate.primal, certificate.dual, lists_of(variables));
+}
+
 struct PyPairs {
     RankedPairs pairs;
     std::size_t size;  // rows, with and without pairs
@@ -385,6 +527,20 @@ NB_MODULE(_core, m) {
           "time_limit"_a, "on_report"_a.none(), "stop"_a);
     m.def("cut", &py_cut, "rows"_a, "y"_a, "C"_a, "bias"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a, "accelerated"_a,
           "time_limit"_a, "on_report"_a.none(), "stop"_a);
+
+    nb::enum_<Formulation>(m, "Formulation")
+        .value("CRAMMER_SINGER", Formulation::crammer_singer)
+        .value("WESTON_WATKINS", Formulation::weston_watkins);
+    m.def("sequential_dual_method", &py_multiclass<&sequential_dual_method>, "rows"_a, "labels"_a, "C"_a,
+          "formulation"_a, "classes"_a, "bias"_a, "order"_a, "shrinking"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a,
+          "max_passes"_a, "time_limit"_a, "seed"_a, "on_report"_a.none(), "stop"_a);
+    m.def("exponentiated_gradient", &py_multiclass<&exponentiated_gradient>, "rows"_a, "labels"_a, "C"_a,
+          "formulation"_a, "classes"_a, "bias"_a, "order"_a, "shrinking"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a,
+          "max_passes"_a, "time_limit"_a, "seed"_a, "on_report"_a.none(), "stop"_a);
+    m.def("cut_classes", &py_cut_classes, "rows"_a, "labels"_a, "C"_a, "classes"_a, "bias"_a, "alpha"_a.none(), "tol"_a,
+          "max_iter"_a, "accelerated"_a, "time_limit"_a, "on_report"_a.none(), "stop"_a);
+    m.def("certify_classes", &py_certify_classes, "rows"_a, "labels"_a, "C"_a, "formulation"_a, "classes"_a, "bias"_a,
+          "alpha"_a);
 
     nb::class_<PyPairs>(m, "Pairs")
         .def(

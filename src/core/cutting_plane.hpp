@@ -43,7 +43,13 @@ struct CutPoint {
 class CuttingPlane {
   public:
     CuttingPlane(const AnyRows& rows, double bias, Risk& risk, Monitor& monitor, const CuttingOptions& options)
-        : rows_(rows), bias_(bias), risk_(risk), taking_part_(risk.rows()), monitor_(monitor), options_(options) {}
+        : rows_(rows),
+          bias_(bias),
+          risk_(risk),
+          width_(risk.width()),
+          taking_part_(risk.rows()),
+          monitor_(monitor),
+          options_(options) {}
 
     Outcome run(const CutStart& known, CutResult& result) {
         start(known);
@@ -133,18 +139,18 @@ class CuttingPlane {
 
     // Cuts at zero, at the points that are known, and the known mixture as one more.
     void start(const CutStart& known) {
-        const std::size_t width = rows_.features() + 1;
+        const std::size_t size = (rows_.features() + 1) * width_;
         for (CutPoint& slot : slots_) {
-            slot.weights.assign(width, 0.0);
-            slot.scores.assign(taking_part_.size(), 0.0);
-            slot.coefficients.assign(taking_part_.size(), 0.0);
+            slot.weights.assign(size, 0.0);
+            slot.scores.assign(taking_part_.size() * width_, 0.0);
+            slot.coefficients.assign(taking_part_.size() * width_, 0.0);
         }
         touch(*best_);
         objective_at_zero_ = best_->objective();
         add_cut(*best_);
-        for (std::size_t k = 0; k + width <= known.points.size(); k += width) {
+        for (std::size_t k = 0; k + size <= known.points.size(); k += size) {
             CutPoint& point = slots_[2];
-            std::copy_n(known.points.data() + k, width, point.weights.data());
+            std::copy_n(known.points.data() + k, size, point.weights.data());
             if (!find_scores(point.weights, point.scores)) {
                 return;
             }
@@ -158,9 +164,10 @@ class CuttingPlane {
             }
         }
         if (!known.coefficients.empty()) {
-            std::vector<double> coefficients(taking_part_.size());
-            for (std::size_t p = 0; p < coefficients.size(); ++p) {
-                coefficients[p] = known.coefficients[taking_part_[p]];
+            std::vector<double> coefficients(taking_part_.size() * width_);
+            for (std::size_t p = 0; p < taking_part_.size(); ++p) {
+                std::copy_n(known.coefficients.data() + taking_part_[p] * width_, width_,
+                            coefficients.data() + p * width_);
             }
             std::vector<double> normal;
             combine_rows(coefficients, normal);
@@ -168,14 +175,23 @@ class CuttingPlane {
         }
     }
 
+    // The weights of the constant column are the last ones.
     bool find_scores(const std::vector<double>& weights, std::vector<double>& scores) {
-        const double intercept = bias_ * weights.back();
+        const double* intercepts = weights.data() + rows_.features() * width_;
         return std::visit(
             [&](const auto& rows) {
                 for (std::size_t p = 0; p < taking_part_.size(); ++p) {
                     const std::size_t i = taking_part_[p];
-                    scores[p] = rows.dot(i, weights.data()) + intercept;
-                    if (monitor_.poll(rows.stored(i) + 1) && !unlimited_) {
+                    double* own = scores.data() + p * width_;
+                    for (std::size_t m = 0; m < width_; ++m) {
+                        own[m] = bias_ * intercepts[m];
+                    }
+                    if (width_ == 1) {
+                        *own += rows.dot(i, weights.data());
+                    } else {
+                        rows.class_scores(i, weights.data(), width_, own);
+                    }
+                    if (monitor_.poll(rows.stored(i) * width_ + 1) && !unlimited_) {
                         return false;
                     }
                 }
@@ -186,15 +202,33 @@ class CuttingPlane {
 
     // sum_i coefficients_i x_i
     void combine_rows(const std::vector<double>& coefficients, std::vector<double>& sum) {
-        sum.assign(rows_.features() + 1, 0.0);
+        sum.assign((rows_.features() + 1) * width_, 0.0);
+        double* intercepts = sum.data() + rows_.features() * width_;
+        std::vector<std::uint32_t> which;
+        std::vector<double> values;
         std::visit(
             [&](const auto& rows) {
                 for (std::size_t p = 0; p < taking_part_.size(); ++p) {
-                    if (coefficients[p] != 0.0) {
-                        rows.axpy(taking_part_[p], coefficients[p], sum.data());
-                        sum.back() += bias_ * coefficients[p];
+                    const double* own = coefficients.data() + p * width_;
+                    const std::size_t i = taking_part_[p];
+                    monitor_.poll(rows.stored(i) + 1);
+                    if (width_ == 1) {
+                        if (*own != 0.0) {
+                            rows.axpy(i, *own, sum.data());
+                            *intercepts += bias_ * *own;
+                        }
+                        continue;
                     }
-                    monitor_.poll(rows.stored(taking_part_[p]) + 1);
+                    which.clear();
+                    values.clear();
+                    for (std::uint32_t m = 0; m < width_; ++m) {
+                        if (own[m] != 0.0) {
+                            which.push_back(m);
+                            values.push_back(own[m]);
+                            intercepts[m] += bias_ * own[m];
+                        }
+                    }
+                    rows.add_to_classes(i, which, values.data(), sum.data(), width_);
                 }
             },
             rows_.variant());
@@ -204,7 +238,7 @@ class CuttingPlane {
         point.offset = risk_.touch(point.scores.data(), point.coefficients.data());
         point.risk = point.offset - dot(point.coefficients, point.scores);
         point.square = dot(point.weights, point.weights);
-        monitor_.poll(8 * taking_part_.size());
+        monitor_.poll(8 * taking_part_.size() * width_);
     }
 
     void add_cut(const CutPoint& point) {
@@ -416,7 +450,7 @@ class CuttingPlane {
     // on past all limits.
     Certificate unfold(const Mixture& parts, CutResult& result) {
         CutPoint& point = *free_slot(nullptr, nullptr);
-        std::vector<double> coefficients(taking_part_.size(), 0.0);
+        std::vector<double> coefficients(taking_part_.size() * width_, 0.0);
         result.points.clear();
         double mass = 0.0;
         for (const auto& [share, cut] : parts) {
@@ -434,9 +468,10 @@ class CuttingPlane {
         find_scores(point.weights, point.scores);
         touch(point);
         result.weights = point.weights;
-        result.coefficients.assign(rows_.size(), 0.0);
+        result.coefficients.assign(rows_.size() * width_, 0.0);
         for (std::size_t p = 0; p < taking_part_.size(); ++p) {
-            result.coefficients[taking_part_[p]] = coefficients[p];
+            std::copy_n(coefficients.data() + p * width_, width_,
+                        result.coefficients.data() + taking_part_[p] * width_);
         }
         return {point.objective(), mass - 0.5 * point.square};
     }
@@ -444,6 +479,7 @@ class CuttingPlane {
     const AnyRows& rows_;
     double bias_;
     Risk& risk_;
+    std::size_t width_;  // scores per row
     const std::vector<RowIndex>& taking_part_;
     Monitor& monitor_;
     CuttingOptions options_;

@@ -7,23 +7,6 @@
 #include "orders.hpp"
 
 namespace maxmargin {
-namespace {
-
-// Whether many neighbouring rows are the same, judged by a sample spread over the matrix.
-template <class Rows>
-bool has_runs_of_equal_rows(const Rows& rows) {
-    constexpr std::size_t sample = 1024;
-    const std::size_t step = std::max<std::size_t>(rows.size() / sample, 1);
-    std::size_t seen = 0, equal = 0;
-    for (std::size_t i = 0; i + 1 < rows.size(); i += step) {
-        ++seen;
-        equal += rows.equal(i, i + 1) ? 1 : 0;
-    }
-    return equal * 8 > seen;
-}
-
-}  // namespace
-
 Outcome descend(const AnyRows& any_rows, std::span<Variable> variables, const Loss& loss, double bias,
                 const Options& options, Monitor& monitor, std::vector<double>& w) {
     std::vector<RowIndex> candidates;  // rows of weight zero take no part

@@ -66,6 +66,19 @@ class PagedShuffle {
     std::vector<RowIndex> order_;
 };
 
+// Whether many neighbouring rows are the same, judged by a sample spread over the matrix.
+template <class Rows>
+bool has_runs_of_equal_rows(const Rows& rows) {
+    constexpr std::size_t sample = 1024;
+    const std::size_t step = std::max<std::size_t>(rows.size() / sample, 1);
+    std::size_t seen = 0, equal = 0;
+    for (std::size_t i = 0; i + 1 < rows.size(); i += step) {
+        ++seen;
+        equal += rows.equal(i, i + 1) ? 1 : 0;
+    }
+    return equal * 8 > seen;
+}
+
 // Section 3.1 and 3.2 of Hsieh et al.: a random permutation per epoch, with shrinking by eq. 16.
 class Permuted {
   public:
@@ -177,30 +190,22 @@ class Uniform {
     std::vector<RowIndex> schedule_;
 };
 
-// Adaptive variable selection frequencies (Glasmachers & Dogan): a row is visited in proportion to its preference,
+// Preferences of rows by what their steps gain (Glasmachers & Dogan): a row is visited in proportion to its preference,
 // which grows when its steps gain more than the average step and falls when they gain less ("soft shrinking").
-class Adaptive {
+class Frequencies {
   public:
-    static constexpr bool visits_every_active_row_once = false;
+    explicit Frequencies(std::size_t size) : preference_(size, 1.0F) {}
 
-    Adaptive(std::vector<RowIndex> rows, std::size_t size, bool paged)
-        : rows_(std::move(rows)),
-          preference_(size, 1.0F),
-          shuffle_(paged),
-          fade_(1.0 / static_cast<double>(std::max<std::size_t>(rows_.size(), 1))) {}
-
-    std::span<const RowIndex> schedule(Random& random) {
-        if (first_epoch_) {
-            shuffle_.fill(rows_, schedule_, random);
-            return schedule_;
-        }
+    // As many slots as there are rows.
+    void fill(std::span<const RowIndex> rows, std::vector<RowIndex>& schedule, Random& random) const {
         double left = 0.0;  // the preferences not yet passed
-        for (const RowIndex i : rows_) {
+        for (const RowIndex i : rows) {
             left += preference_[i];
         }
-        RowIndex* next = schedule_.data();
-        RowIndex* const end = next + schedule_.size();
-        for (const RowIndex i : rows_) {
+        schedule.resize(rows.size());
+        RowIndex* next = schedule.data();
+        RowIndex* const end = next + schedule.size();
+        for (const RowIndex i : rows) {
             const double slots = static_cast<double>(end - next);
             const double share = slots * preference_[i] / left;
             auto count = static_cast<std::ptrdiff_t>(share + random.uniform());  // the fraction is a probability
@@ -211,36 +216,28 @@ class Adaptive {
         }
         // Rounding of `left` may leave a slot or two open.
         for (; next != end; ++next) {
-            *next = rows_[random.below(static_cast<std::uint32_t>(rows_.size()))];
+            *next = rows[random.below(static_cast<std::uint32_t>(rows.size()))];
         }
-        random.shuffle(std::span(schedule_));
-        return schedule_;
+        random.shuffle(std::span(schedule));
     }
 
-    bool shrinks(std::size_t, const Variable&, double, double, double) { return false; }
+    // The first epoch only sets the reference: the mean gain of its steps. `fade` is 1 over the number of rows.
+    void refer(double gain, double fade) { reference_ += gain * fade; }
 
-    void gained(std::size_t i, double gain) {
-        if (first_epoch_) {
-            reference_ += gain * fade_;
-            return;
-        }
+    void gained(std::size_t i, double gain, double fade) {
         float& p = preference_[i];
         // Without a reference gain nothing moves any more, and no row deserves to be preferred.
         const double change = gain <= 0.0 || reference_ <= 0.0 ? no_gain : std::exp(rate * (gain / reference_ - 1.0));
         p = static_cast<float>(std::clamp(p * change, lowest, highest));
-        reference_ += (gain - reference_) * fade_;
+        reference_ += (gain - reference_) * fade;
     }
 
-    void end_epoch() { first_epoch_ = false; }
+    void forget() { std::fill(preference_.begin(), preference_.end(), 1.0F); }
 
-    void restart() {}
-    bool hidden(std::size_t) const { return false; }
-    // Rows that are not (softly) shrunk to the lowest preference.
-    std::size_t active() const {
-        return static_cast<std::size_t>(std::count_if(rows_.begin(), rows_.end(), [this](RowIndex i) {
-            return preference_[i] > 1.5F * static_cast<float>(lowest);
-        }));
-    }
+    // Whether a row is not (softly) shrunk to the lowest preference.
+    bool prefers(std::size_t i) const { return preference_[i] > 1.5F * static_cast<float>(lowest); }
+
+    void prefetch(std::size_t i) const { __builtin_prefetch(&preference_[i]); }
 
   private:
     static constexpr double rate = 0.2;
@@ -248,12 +245,54 @@ class Adaptive {
     static constexpr double highest = 20.0;
     static constexpr double no_gain = 0.81873075307798182;  // exp(-rate)
 
+    std::vector<float> preference_;
+    double reference_ = 0.0;
+};
+
+class Adaptive {
+  public:
+    static constexpr bool visits_every_active_row_once = false;
+
+    Adaptive(std::vector<RowIndex> rows, std::size_t size, bool paged)
+        : rows_(std::move(rows)),
+          frequencies_(size),
+          shuffle_(paged),
+          fade_(1.0 / static_cast<double>(std::max<std::size_t>(rows_.size(), 1))) {}
+
+    std::span<const RowIndex> schedule(Random& random) {
+        if (first_epoch_) {
+            shuffle_.fill(rows_, schedule_, random);
+        } else {
+            frequencies_.fill(rows_, schedule_, random);
+        }
+        return schedule_;
+    }
+
+    bool shrinks(std::size_t, const Variable&, double, double, double) { return false; }
+
+    void gained(std::size_t i, double gain) {
+        if (first_epoch_) {
+            frequencies_.refer(gain, fade_);
+        } else {
+            frequencies_.gained(i, gain, fade_);
+        }
+    }
+
+    void end_epoch() { first_epoch_ = false; }
+
+    void restart() {}
+    bool hidden(std::size_t) const { return false; }
+    std::size_t active() const {
+        return static_cast<std::size_t>(
+            std::count_if(rows_.begin(), rows_.end(), [this](RowIndex i) { return frequencies_.prefers(i); }));
+    }
+
+  private:
     std::vector<RowIndex> rows_;
     std::vector<RowIndex> schedule_;
-    std::vector<float> preference_;
+    Frequencies frequencies_;
     PagedShuffle shuffle_;
     double fade_;
-    double reference_ = 0.0;
     bool first_epoch_ = true;
 };
 

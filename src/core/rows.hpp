@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cholesky.hpp"
+#include "class_kernels.hpp"
 #include "simd.hpp"
 
 namespace maxmargin {
@@ -58,6 +60,21 @@ class CsrRows {
         for (std::size_t k = begin(i); k < last; ++k) {
             w[indices_[k]] += a * static_cast<double>(values_[k]);
         }
+    }
+
+    // Many classes at once, see class_kernels.hpp.
+    void class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const {
+        maxmargin::class_scores(values_ + begin(i), indices_ + begin(i), stored(i), weights, width, scores);
+    }
+    void some_class_scores(std::size_t i, const double* weights, std::size_t width,
+                           std::span<const std::uint32_t> classes, double* scores) const {
+        maxmargin::some_class_scores(values_ + begin(i), indices_ + begin(i), stored(i), weights, width, classes.data(),
+                                     classes.size(), scores);
+    }
+    void add_to_classes(std::size_t i, std::span<const std::uint32_t> classes, const double* changes, double* weights,
+                        std::size_t width) const {
+        maxmargin::add_to_classes(values_ + begin(i), indices_ + begin(i), stored(i), classes.data(), changes,
+                                  classes.size(), weights, width);
     }
 
     // A += scale * x_i x_i', lower triangle.
@@ -149,6 +166,17 @@ class DenseRows {
 
     double dot(std::size_t i, const double* w) const { return dense_dot(row(i), w, features_); }
     void axpy(std::size_t i, double a, double* w) const { dense_axpy(a, row(i), w, features_); }
+    void class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const {
+        maxmargin::class_scores(row(i), features_, weights, width, scores);
+    }
+    void some_class_scores(std::size_t i, const double* weights, std::size_t width,
+                           std::span<const std::uint32_t> classes, double* scores) const {
+        maxmargin::some_class_scores(row(i), features_, weights, width, classes.data(), classes.size(), scores);
+    }
+    void add_to_classes(std::size_t i, std::span<const std::uint32_t> classes, const double* changes, double* weights,
+                        std::size_t width) const {
+        maxmargin::add_to_classes(row(i), features_, classes.data(), changes, classes.size(), weights, width);
+    }
     void add_outer(std::size_t i, double scale, SymmetricMatrix& A) const {
         const Value* x = row(i);
         for (std::size_t k = 0; k < features_; ++k) {

@@ -10,6 +10,7 @@
 #include "certificate.hpp"
 #include "loss.hpp"
 #include "monitor.hpp"
+#include "multiclass_problem.hpp"
 #include "problem.hpp"
 #include "risk.hpp"
 
@@ -67,6 +68,24 @@ struct CutResult {
 // Cutting planes for 1/2 |w|^2 + risk.
 Outcome cut(const AnyRows& rows, double bias, Risk& risk, const CuttingOptions& options, const CutStart& start,
             Monitor& monitor, CutResult& result);
+
+// A multi-class problem; see multiclass_problem.hpp for how weights and variables lie.
+struct Multiclass {
+    Formulation formulation;
+    std::size_t classes;
+    double bias;
+};
+
+// The sequential dual method, and for Crammer-Singer exponentiated gradient. They start from the variables and leave
+// the best ones there, with the weights that belong to them in `w`.
+Outcome sequential_dual_method(const AnyRows& rows, MulticlassVariables& variables, const Multiclass& problem,
+                               const Options& options, Monitor& monitor, std::vector<double>& w);
+Outcome exponentiated_gradient(const AnyRows& rows, MulticlassVariables& variables, const Multiclass& problem,
+                               const Options& options, Monitor& monitor, std::vector<double>& w);
+
+// The exact values of given variables, with w built from them.
+Certificate certify(const AnyRows& rows, MulticlassVariables& variables, const Multiclass& problem,
+                    std::vector<double>& w);
 
 // scores[i * classes + k] = w_k . x_i + intercept_k, with the w_k one after the other in `weights`.
 void score(const AnyRows& rows, const double* weights, const double* intercepts, std::size_t classes, double* scores);

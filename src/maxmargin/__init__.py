@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maxmargin.io.svmlight import SvmlightError, load_svmlight
     from maxmargin.io.svmlight_writer import save_svmlight
     from maxmargin.losses import LOSSES, Loss
+    from maxmargin.multiclass import MulticlassProblem
     from maxmargin.problems import BinaryProblem, Certificate
     from maxmargin.ranking import RankingProblem, count_pairs, ndcg
     from maxmargin.solution import Report, Solution
@@ -30,6 +31,7 @@ _HOMES = {
     "LinearRankSVM": "maxmargin.estimators.linear_rank_svm",
     "LinearSVC": "maxmargin.estimators.linear_svc",
     "Loss": "maxmargin.losses",
+    "MulticlassProblem": "maxmargin.multiclass",
     "RankingProblem": "maxmargin.ranking",
     "Report": "maxmargin.solution",
     "SOLVERS": "maxmargin.solvers",
@@ -52,6 +54,7 @@ __all__ = [
     "LinearRankSVM",
     "LinearSVC",
     "Loss",
+    "MulticlassProblem",
     "RankingProblem",
     "Report",
     "Solution",

@@ -105,6 +105,75 @@ def cut_pairs(
     on_report: _OnReport | None,
     stop: StopFlag,
 ) -> tuple[_Outcome, NDArray[np.float64]]: ...
+
+class Formulation(Enum):
+    CRAMMER_SINGER = 0
+    WESTON_WATKINS = 1
+
+# dual variables as sparse rows: values, classes, row pointers
+_Lists = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]
+# the same coming back: values, classes, and how many each row has; weights lie feature by feature
+_ClassOutcome = tuple[_Outcome, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]
+
+def sequential_dual_method(
+    rows: Rows,
+    labels: NDArray[np.int32],
+    C: NDArray[np.float64],
+    formulation: Formulation,
+    classes: int,
+    bias: float,
+    order: Order,
+    shrinking: bool,
+    alpha: _Lists | None,
+    tol: float,
+    max_iter: int,
+    max_passes: float,
+    time_limit: float,
+    seed: int,
+    on_report: _OnReport | None,
+    stop: StopFlag,
+) -> _ClassOutcome: ...
+def exponentiated_gradient(
+    rows: Rows,
+    labels: NDArray[np.int32],
+    C: NDArray[np.float64],
+    formulation: Formulation,
+    classes: int,
+    bias: float,
+    order: Order,
+    shrinking: bool,
+    alpha: _Lists | None,
+    tol: float,
+    max_iter: int,
+    max_passes: float,
+    time_limit: float,
+    seed: int,
+    on_report: _OnReport | None,
+    stop: StopFlag,
+) -> _ClassOutcome: ...
+def cut_classes(
+    rows: Rows,
+    labels: NDArray[np.int32],
+    C: NDArray[np.float64],
+    classes: int,
+    bias: float,
+    alpha: _Lists | None,
+    tol: float,
+    max_iter: int,
+    accelerated: bool,
+    time_limit: float,
+    on_report: _OnReport | None,
+    stop: StopFlag,
+) -> _ClassOutcome: ...
+def certify_classes(
+    rows: Rows,
+    labels: NDArray[np.int32],
+    C: NDArray[np.float64],
+    formulation: Formulation,
+    classes: int,
+    bias: float,
+    alpha: _Lists,
+) -> tuple[NDArray[np.float64], float, float, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]: ...
 def certify(
     rows: Rows,
     y: NDArray[np.int8],

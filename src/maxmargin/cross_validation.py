@@ -13,16 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopFlag
+from maxmargin.classification import problems_of, starts_of, train_classifier
 from maxmargin.losses import Floats
-from maxmargin.model import best_index, linear_scores, split_weights
-from maxmargin.one_versus_rest import (
-    Silent,
-    map_threads,
-    positive_classes,
-    row_weights,
-    seeds_of,
-    train_one_versus_rest,
-)
+from maxmargin.model import best_index, linear_scores, weight_rows
+from maxmargin.one_versus_rest import Silent, map_threads, row_weights
 
 
 class Scores(NamedTuple):
@@ -60,6 +54,7 @@ def cross_validate(
     seed: int = 0,
     class_weight: Mapping[Any, float] | str | None = None,
     bias: float = 1.0,
+    multi_class: str = "ovr",
     n_jobs: int = 1,
     on_fold: Callable[[int], None] | None = None,
     **options: Any,
@@ -84,6 +79,8 @@ def cross_validate(
         Weight of each class, computed without the rows left out.
     bias : float, default=1.0
         Value of the constant column; 0 means no intercept.
+    multi_class : {"ovr", "crammer_singer", "weston_watkins"}, default="ovr"
+        One problem per class, or one over all classes.
     n_jobs : int, default=1
         Threads over folds. The result does not depend on it.
     on_fold : callable, optional
@@ -109,32 +106,32 @@ def cross_validate(
     if not 2 <= folds <= len(labels):
         raise ValueError(f"the number of folds must lie between 2 and the number of rows ({len(labels)}), not {folds}")
     numbers = fold_numbers(labels, folds, seed)
-    problems = len(positive_classes(len(classes)))
+    problems = len(problems_of(multi_class, len(classes)))
 
     def run(fold: int, stop: StopFlag) -> tuple[Floats, Floats]:
         out = numbers == fold
         kept = np.where(out, 0.0, 1.0)
         accuracy, gap = np.zeros(len(Cs)), np.zeros(len(Cs))
-        alphas: list[Floats] | None = None
+        starts: list[Any] | None = None
         for k in np.argsort(Cs, kind="stable"):
             if stop.is_set():
                 break
-            solutions = train_one_versus_rest(
+            solutions = train_classifier(
                 X,
                 labels,
                 len(classes),
                 row_weights(Cs[k], class_weight, classes, labels, kept),
-                seeds=seeds_of(seed, len(classes)),
+                multi_class=multi_class,
+                seed=seed,
                 listeners=[Silent()] * problems,
                 bias=bias,
-                alphas=alphas,
+                starts=starts,
                 stop=stop,
                 **options,
             )
-            signs = [np.where(labels == positive, 1.0, -1.0) for positive in positive_classes(len(classes))]
-            alphas = [sign * solution.alpha for sign, solution in zip(signs, solutions, strict=True)]
-            parts = [split_weights(solution.weights, bias) for solution in solutions]
-            scores = linear_scores(X, np.array([coef for coef, _ in parts]), np.array([b for _, b in parts]))
+            starts = starts_of(solutions, labels, multi_class, len(classes))
+            weights = weight_rows([solution.weights for solution in solutions])
+            scores = linear_scores(X, weights[:, :-1], bias * weights[:, -1])
             accuracy[k] = np.mean(best_index(scores)[out] == labels[out])
             gap[k] = max(solution.certificate.gap for solution in solutions)
         if on_fold is not None:

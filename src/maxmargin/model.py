@@ -6,6 +6,7 @@ that the same model gives the same bits everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from maxmargin import _core
 from maxmargin.csr import Csr
 from maxmargin.losses import Floats
+from maxmargin.multiclass import beta_of
 from maxmargin.problems import Certificate, make_rows
 from maxmargin.ranking import RankingProblem
 from maxmargin.solution import Report, Solution
@@ -23,9 +25,11 @@ from maxmargin.solution import Report, Solution
 NO_CLASSES: NDArray[Any] = np.zeros(0)
 
 
-def split_weights(weights: Floats, bias: float) -> tuple[Floats, float]:
-    """Coefficients and intercept of solver weights, whose last entry belongs to the constant column ``bias``."""
-    return weights[:-1], bias * float(weights[-1])
+def weight_rows(solved: Sequence[Floats]) -> Floats:
+    """The weights of a classifier, one row for two classes, else one per class, from those of each problem."""
+    weights = np.vstack(solved)
+    joint = solved[0].ndim == 2
+    return weights[1:] - weights[:1] if joint and len(weights) == 2 else weights
 
 
 def linear_scores(X: Any, coef: Floats, intercept: Floats) -> Floats:
@@ -55,7 +59,7 @@ class PairSummary(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """How a model came about. Arrays have one entry per binary problem.
+    """How a model came about. Arrays have one entry per problem: one for each class, or one over all classes.
 
     Attributes
     ----------
@@ -72,7 +76,7 @@ class Training:
     history : list of lists of Report
         The exact values along the way.
     dual_coef : Csr or None
-        Signed dual variables, problems x rows.
+        Signed dual variables, one row for each row of ``coef``, so that ``coef == dual_coef @ X``.
     pairs : PairSummary or None
         What a ranker makes of its training data.
     """
@@ -144,24 +148,29 @@ class Model:
         parameters: dict[str, Any],
         **others: Any,
     ) -> Model:
-        """The model of solved binary problems, one in all for two classes, else one per class."""
+        """The model of solved problems: one for two classes, one for each of more, or one over all classes."""
         bias = parameters["intercept_scaling"] if parameters["fit_intercept"] else 0.0
-        parts = [split_weights(solution.weights, bias) for solution in solutions]
-        positives = range(len(classes)) if len(solutions) > 1 else [1]
-        dual_coef = Csr.of_rows(
-            [
-                np.where(labels == positive, solution.alpha, -solution.alpha)
-                for positive, solution in zip(positives, solutions, strict=True)
-            ]
-        )
+        weights = weight_rows([solution.weights for solution in solutions])
+        if isinstance(solutions[0].alpha, Csr):
+            dual_coef = beta_of(solutions[0].alpha, labels, len(classes))
+            if len(classes) == 2:  # the second minus the first, which is opposite to it
+                dual_coef = dual_coef.rows(1, 2)._replace(data=2 * dual_coef.rows(1, 2).data)
+        else:
+            positives = range(len(classes)) if len(solutions) > 1 else [1]
+            dual_coef = Csr.of_rows(
+                [
+                    np.where(labels == positive, solution.alpha, -solution.alpha)
+                    for positive, solution in zip(positives, solutions, strict=True)
+                ]
+            )
         support = np.zeros(len(labels), dtype=bool)
         support[dual_coef.indices] = True
         return cls(
             estimator="LinearSVC",
             parameters=parameters,
             classes=classes,
-            coef=np.array([coef for coef, _ in parts]),
-            intercept=np.array([intercept for _, intercept in parts]),
+            coef=np.ascontiguousarray(weights[:, :-1]),
+            intercept=bias * weights[:, -1],
             training=Training(
                 primal=np.array([solution.certificate.primal for solution in solutions]),
                 dual=np.array([solution.certificate.dual for solution in solutions]),

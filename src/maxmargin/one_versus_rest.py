@@ -105,7 +105,7 @@ def train_one_versus_rest(
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit must be positive, not {time_limit}")
     positives = positive_classes(n_classes)
-    _check_memory(X.shape[1], len(positives))
+    check_memory(X.shape[1], len(positives))
     rows = make_rows(X)
 
     def train(task: int, stop: StopFlag) -> Solution:
@@ -129,7 +129,7 @@ def train_one_versus_rest(
     return map_threads(train, range(len(positives)), n_jobs, stop)
 
 
-def _check_memory(features: int, problems: int) -> None:
+def check_memory(features: int, problems: int) -> None:
     """Refuse what could only end with the process being killed: weights are dense, whatever the rows are."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -124,13 +124,11 @@ class BinaryProblem:
         if size == 0 or features == 0:
             raise ValueError(f"X is empty: it has {size} rows and {features} features")
         self.y = _signs(y, size)
-        self.C = _row_weights(C, size)
+        self.C = row_weights_of(C, size)
         if isinstance(loss, str) and loss not in LOSSES:
             raise ValueError(f"loss={loss!r} is unknown; choose from {sorted(LOSSES)}")
         self.loss = LOSSES[loss] if isinstance(loss, str) else loss
-        if not abs(bias) <= LARGEST_BIAS:
-            raise ValueError(f"bias must be finite and at most {LARGEST_BIAS:g}, not {bias}")
-        self.bias = float(bias)
+        self.bias = check_bias(bias)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -165,6 +163,13 @@ class BinaryProblem:
         return Certificate(self.primal(self.weights(alpha)), self.dual(alpha))
 
 
+def check_bias(bias: float) -> float:
+    """The value of the constant column, checked."""
+    if not abs(bias) <= LARGEST_BIAS:
+        raise ValueError(f"bias must be finite and at most {LARGEST_BIAS:g}, not {bias}")
+    return float(bias)
+
+
 def _signs(y: ArrayLike, size: int) -> NDArray[np.int8]:
     labels = np.asarray(y)
     if labels.shape != (size,):
@@ -174,7 +179,8 @@ def _signs(y: ArrayLike, size: int) -> NDArray[np.int8]:
     return labels.astype(np.int8, copy=False)
 
 
-def _row_weights(C: ArrayLike, size: int) -> Floats:
+def row_weights_of(C: ArrayLike, size: int) -> Floats:
+    """``C`` as one weight for each row, checked."""
     weights = np.asarray(C, dtype=np.float64)
     if weights.shape not in ((), (size,)):
         raise ValueError(f"C must be a number or have shape ({size},), not {weights.shape}")

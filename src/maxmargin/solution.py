@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from maxmargin.losses import Floats
 from maxmargin.problems import Certificate
@@ -21,11 +21,12 @@ EXITS = {
 class Report(NamedTuple):
     """One line of a fit's history: exact values at one moment.
 
-    ``active`` counts the rows the solver still works on: not shrunk ("dcd"), preferred ("avsf"), all ("online"),
-    or with a curved loss ("newton"); for "cutting_plane" the cuts in use. Primal and dual are exact. For "newton" they
-    belong to its weights ``w`` and to the dual variables read off them, for "cutting_plane" to the best iterate and to
-    the master problem; in both cases the dual variables have weights of their own, slightly different until the solver
-    converges, and the last report is that of the pair that is returned.
+    ``active`` counts the rows the solver still works on: not shrunk ("dcd"), preferred ("avsf"), with a variable
+    between its bounds ("sdm"), all ("online", "eg"), or with a curved loss ("newton"); for "cutting_plane" the cuts
+    in use. Primal and dual are exact. For "newton" they belong to its weights ``w`` and to the dual variables read
+    off them, for "cutting_plane" to the best iterate and to the master problem; in both cases the dual variables
+    have weights of their own, slightly different until the solver converges, and the last report is that of the
+    pair that is returned.
     """
 
     solver: str
@@ -66,9 +67,9 @@ class Solution:
 
     Attributes
     ----------
-    weights : ndarray of shape (features + 1,)
+    weights : ndarray of shape (features + 1,) or (classes, features + 1)
         The bias weight last.
-    alpha : ndarray of shape (rows,)
+    alpha : ndarray of shape (rows,), or Csr of shape (rows, classes)
         Dual variables; for a ranking problem the sum of those of a row's pairs, with their signs.
     certificate : Certificate
         Primal value, dual value and their relative gap.
@@ -89,7 +90,7 @@ class Solution:
     """
 
     weights: Floats
-    alpha: Floats
+    alpha: Any
     certificate: Certificate
     exit: str
     n_iter: int

@@ -7,13 +7,32 @@ from typing import Any
 
 import click
 
-from maxmargin.cli.options import LOSSES, SOLVERS, Positive, data_argument, read_options, reading, source, talking
+from maxmargin.cli.options import (
+    ALL_SOLVERS,
+    LOSSES,
+    MULTI_CLASS,
+    MULTICLASS_SOLVERS,
+    SOLVERS,
+    Positive,
+    data_argument,
+    read_options,
+    reading,
+    source,
+    talking,
+)
 from maxmargin.cli.training import labels_and_classes
 
 
 @click.command(short_help="Time the solvers on a data file.")
 @data_argument
 @click.option("--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin.")
+@click.option(
+    "--multi-class",
+    type=click.Choice(MULTI_CLASS),
+    default="ovr",
+    show_default=True,
+    help="Each class against the rest, or one problem over all classes (then --loss has no meaning).",
+)
 @click.option("-C", "C", type=Positive(), default=1.0, show_default=True, help="Weight of the losses.")
 @click.option(
     "--tol", type=Positive(zero=True), default=1e-3, show_default=True, help="Certified relative duality gap to reach."
@@ -21,7 +40,7 @@ from maxmargin.cli.training import labels_and_classes
 @click.option(
     "--solver",
     "solvers",
-    type=click.Choice(SOLVERS),
+    type=click.Choice(ALL_SOLVERS),
     multiple=True,
     help="Solver to time; may be repeated.  [default: all]",
 )
@@ -36,11 +55,14 @@ def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any)
 
     The error is how far an objective is above the best lower bound that any solver proved.
     """
+    from maxmargin.classification import check_combination
     from maxmargin.cli.output import Bar, Output, table
     from maxmargin.io.data import read_data
 
     output = Output(given["quiet"], given["as_json"])
-    solvers = solvers or tuple(name for name in SOLVERS if name != "cutting_plane" or given["loss"] == "hinge")
+    solvers = solvers or _all_solvers(given["multi_class"], given["loss"])
+    for solver in solvers:
+        check_combination(given["multi_class"], solver, given["loss"])
     loaded = read_data(source(data), read_options(**given))
     classes, labels = labels_and_classes(loaded, data)
     results: list[dict[str, Any]] = []
@@ -51,7 +73,7 @@ def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any)
             result = _ours(loaded.X, labels, len(classes), solver, given)
             bound = max(bound, result.pop("dual"))
             results.append(result)
-        if scikit_learn and given["loss"] != "least_squares":
+        if scikit_learn and given["loss"] != "least_squares" and given["multi_class"] != "weston_watkins":
             bar.show(len(solvers) / (len(solvers) + 1), "scikit-learn")
             try:
                 results.append(_scikit_learn(loaded.X, labels, len(classes), given))
@@ -77,18 +99,25 @@ def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any)
     return 0
 
 
-def _ours(X: Any, labels: Any, n_classes: int, solver: str, given: dict[str, Any]) -> dict[str, Any]:
-    from maxmargin.one_versus_rest import Silent, positive_classes, train_one_versus_rest
+def _all_solvers(multi_class: str, loss: str) -> tuple[str, ...]:
+    if multi_class != "ovr":
+        return MULTICLASS_SOLVERS[multi_class]
+    return tuple(name for name in SOLVERS if name != "cutting_plane" or loss == "hinge")
 
-    problems = len(positive_classes(n_classes))
+
+def _ours(X: Any, labels: Any, n_classes: int, solver: str, given: dict[str, Any]) -> dict[str, Any]:
+    from maxmargin.classification import problems_of, train_classifier
+    from maxmargin.one_versus_rest import Silent
+
     start = time.perf_counter()
-    solutions = train_one_versus_rest(
+    solutions = train_classifier(
         X,
         labels,
         n_classes,
         given["C"],
-        seeds=[0] * problems,
-        listeners=[Silent()] * problems,
+        multi_class=given["multi_class"],
+        seed=0,
+        listeners=[Silent()] * len(problems_of(given["multi_class"], n_classes)),
         bias=1.0,
         loss=given["loss"],
         time_limit=given["time_limit"],
@@ -113,20 +142,33 @@ def _scikit_learn(X: Any, labels: Any, n_classes: int, given: dict[str, Any]) ->
 
     from maxmargin.losses import LOSSES as FAMILY
     from maxmargin.model import linear_scores
+    from maxmargin.multiclass import MulticlassProblem
     from maxmargin.one_versus_rest import positive_classes
 
-    rival = LinearSVC(loss=given["loss"], C=given["C"], random_state=0)
+    rival = LinearSVC(loss=given["loss"], C=given["C"], multi_class=given["multi_class"], random_state=0)
     matrix = X.to_scipy() if hasattr(X, "to_scipy") else X
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rival.fit(matrix, labels)
     seconds = time.perf_counter() - start
+    if given["multi_class"] != "ovr":
+        weights = np.column_stack([rival.coef_, rival.intercept_])
+        if n_classes == 2:  # the second class minus the first
+            weights = 0.5 * np.vstack([-weights, weights])
+        problem = MulticlassProblem(matrix, labels, given["C"], n_classes=n_classes, bias=1.0)
+        return _result_of_rival(seconds, rival, problem.primal(weights))
     scores = linear_scores(X, np.ascontiguousarray(rival.coef_, dtype=np.float64), rival.intercept_)
     objective = 0.5 * float((rival.coef_**2).sum() + (rival.intercept_**2).sum())
     for column, positive in enumerate(positive_classes(n_classes)):
         slack = 1.0 - np.where(labels == positive, scores[:, column], -scores[:, column])
         objective += float(FAMILY[given["loss"]].primal(slack, np.full(len(slack), given["C"])).sum())
+    return _result_of_rival(seconds, rival, objective)
+
+
+def _result_of_rival(seconds: float, rival: Any, objective: float) -> dict[str, Any]:
+    import numpy as np
+
     return {
         "solver": "scikit-learn",
         "seconds": seconds,

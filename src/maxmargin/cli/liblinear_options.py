@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-#: The loss by the number behind ``-s``.
-SOLVERS = {1: "squared_hinge", 2: "squared_hinge", 3: "hinge"}
+#: Options by the number behind ``-s``.
+SOLVERS = {
+    1: {"loss": "squared_hinge"},
+    2: {"loss": "squared_hinge"},
+    3: {"loss": "hinge"},
+    4: {"multi_class": "crammer_singer"},
+}
 OTHERS = {
     0: "logistic regression",
-    4: "Crammer-Singer, which this version does not train",
     5: "L1 regularisation",
     6: "logistic regression with L1 regularisation",
     7: "logistic regression",
@@ -69,8 +73,8 @@ def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> N
         kind = _whole(value, name)
         if kind not in SOLVERS:
             what = OTHERS.get(kind, "unknown to LIBLINEAR too")
-            raise ValueError(f"--liblinear: -s {kind} is {what}; maxmargin trains -s 1, 2 and 3")
-        options["loss"] = SOLVERS[kind]
+            raise ValueError(f"--liblinear: -s {kind} is {what}; maxmargin trains -s 1, 2, 3 and 4")
+        options.update(SOLVERS[kind])
     elif name == "-c":
         options["C"] = _number(value, name)
     elif name == "-e":

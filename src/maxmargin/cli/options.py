@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 SOLVERS = ("auto", "dcd", "avsf", "online", "newton", "cutting_plane")
+#: Those for all classes at once, by `--multi-class`.
+MULTICLASS_SOLVERS = {"crammer_singer": ("auto", "sdm", "eg", "cutting_plane"), "weston_watkins": ("auto", "sdm")}
+MULTI_CLASS = ("ovr", *MULTICLASS_SOLVERS)
+ALL_SOLVERS = (*SOLVERS, "sdm", "eg")
 LOSSES = ("hinge", "squared_hinge", "least_squares")
 DATA_FORMATS = ("svmlight", "npz", "npy", "csv", "tsv", "parquet")
 

@@ -48,7 +48,8 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
 
     DATA is a file in svmlight format (that of LIBLINEAR, perhaps compressed), .npz, .npy, .csv, .tsv or .parquet,
     or - for svmlight on standard input. Without MODEL the model goes to the name of DATA with the suffix .mm, in the
-    current folder. More than two classes are trained one against the rest.
+    current folder. More than two classes are trained one against the rest, or by one problem over all of them
+    (--multi-class).
 
     With --task rank a larger label means a higher rank, and only rows with the same qid: (svmlight, or an array qid in
     .npz) are compared.
@@ -56,6 +57,7 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     \b
     maxmargin train train.svm model.mm -C 10 --loss hinge
     maxmargin train flowers.csv --label species --tol 1e-6
+    maxmargin train digits.svm --multi-class crammer_singer
     maxmargin train train.svm.gz --liblinear "-s 3 -c 1 -B 1"
     maxmargin train queries.svm --task rank -C 100
     """
@@ -153,30 +155,25 @@ def _load(data: str, given: dict[str, Any]) -> Data:
 
 
 def _train(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:
+    from maxmargin.classification import problems_of, train_classifier
     from maxmargin.cli.output import Bar, TrainingBar
     from maxmargin.model import Model
-    from maxmargin.one_versus_rest import (
-        count_threads,
-        positive_classes,
-        row_weights,
-        seeds_of,
-        train_one_versus_rest,
-    )
+    from maxmargin.one_versus_rest import count_threads, row_weights
 
     classes, labels = labels_and_classes(data, name)
     parameters = _parameters(given, class_weights(given["class_weight"], classes))
-    if given["liblinear"] and given["class_weight"] and len(classes) > 2:
+    if given["liblinear"] and given["class_weight"] and len(classes) > 2 and given["multi_class"] == "ovr":
         from maxmargin.cli.liblinear_options import WEIGHTS_NOTE
 
         output.note(WEIGHTS_NOTE)
     with Bar(output, "training") as bar:
-        solutions = train_one_versus_rest(
+        solutions = train_classifier(
             data.X,
             labels,
             len(classes),
             row_weights(given["C"], parameters["class_weight"], classes, labels),
-            seeds=seeds_of(given["seed"], len(classes)),
-            listeners=TrainingBar(bar, len(positive_classes(len(classes))), given["tol"]).listeners,
+            seed=given["seed"],
+            listeners=TrainingBar(bar, len(problems_of(given["multi_class"], len(classes))), given["tol"]).listeners,
             time_limit=given["time_limit"],
             n_jobs=count_threads(given["jobs"]),
             **solver_options(given),
@@ -191,7 +188,7 @@ def _parameters(given: dict[str, Any], class_weight: Any) -> dict[str, Any]:
     return {
         "loss": given["loss"],
         "C": given["C"],
-        "multi_class": "ovr",
+        "multi_class": given["multi_class"],
         "solver": given["solver"],
         "tol": given["tol"],
         "max_iter": given["max_iter"],

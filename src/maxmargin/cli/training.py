@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maxmargin.cli.options import LOSSES, SOLVERS, Positive, jobs, label_text, stacked, tidy
+from maxmargin.cli.options import ALL_SOLVERS, LOSSES, MULTI_CLASS, Positive, jobs, label_text, stacked, tidy
 
 if TYPE_CHECKING:
     from maxmargin.io.data import Data
@@ -23,7 +23,14 @@ training = stacked(
         show_default=True,
         help="Certified relative duality gap to reach.",
     ),
-    click.option("--solver", type=click.Choice(SOLVERS), default="auto", show_default=True, help="Method."),
+    click.option(
+        "--multi-class",
+        type=click.Choice(MULTI_CLASS),
+        default="ovr",
+        show_default=True,
+        help="Each class against the rest, or one problem over all classes (then --loss has no meaning).",
+    ),
+    click.option("--solver", type=click.Choice(ALL_SOLVERS), default="auto", show_default=True, help="Method."),
     click.option(
         "--max-iter", type=click.IntRange(1), default=10_000, show_default=True, help="Most epochs per class and stage."
     ),
@@ -41,18 +48,26 @@ training = stacked(
         metavar="LABEL=WEIGHT",
         help="Weight of a class, for example 1=5; may be repeated. 'balanced' makes all classes count alike.",
     ),
-    click.option("--no-shrinking", is_flag=True, help="Let 'dcd' visit all rows in every epoch."),
+    click.option("--no-shrinking", is_flag=True, help="Let 'dcd' and 'sdm' visit all rows in every epoch."),
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed."),
     jobs,
 )
 
 
 def solver_options(given: dict[str, Any]) -> dict[str, Any]:
-    """What the options of `training` mean to ``train_one_versus_rest``."""
+    """What the options of `training` mean to ``train_classifier``."""
+    from maxmargin.classification import check_combination
+
+    context = click.get_current_context()
+    loss_given = context.get_parameter_source("loss") is click.core.ParameterSource.COMMANDLINE
+    if given["multi_class"] != "ovr" and given["loss"] != "hinge" and loss_given:
+        raise click.UsageError(f"--multi-class {given['multi_class']} is a hinge loss; leave out --loss", context)
+    check_combination(given["multi_class"], given["solver"], given["loss"])
     if given["no_intercept"] and given["intercept_scaling"] != 1.0:
         raise ValueError("--intercept-scaling has no meaning with --no-intercept")
     return {
         "bias": 0.0 if given["no_intercept"] else given["intercept_scaling"],
+        "multi_class": given["multi_class"],
         "loss": given["loss"],
         "solver": given["solver"],
         "tol": given["tol"],

@@ -65,9 +65,9 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
     def _to_model(self) -> Model:
         """What a model file holds of this estimator."""
         check_is_fitted(self)
-        several = self.coef_.shape[0] > 1
         training = None
         if hasattr(self, "primal_objective_"):
+            several = np.ndim(self.primal_objective_) > 0
             training = Training(
                 primal=np.atleast_1d(self.primal_objective_),
                 dual=np.atleast_1d(self.dual_objective_),
@@ -101,7 +101,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         training = model.training
         if training is None:
             return
-        several = model.coef.shape[0] > 1
+        several = len(training.primal) > 1
         if training.dual_coef is not None:
             self.dual_coef_ = training.dual_coef.to_scipy()
             self.support_ = np.unique(self.dual_coef_.indices).astype(np.intp)

@@ -16,37 +16,37 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from maxmargin.classification import MULTI_CLASS, check_combination, problems_of, train_classifier
 from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.losses import LOSSES, Floats
-from maxmargin.model import Model, labels_of_scores, split_weights
-from maxmargin.one_versus_rest import (
-    count_threads,
-    positive_classes,
-    row_weights,
-    seeds_of,
-    train_one_versus_rest,
-)
-from maxmargin.solvers import SOLVERS
+from maxmargin.model import Model, labels_of_scores, weight_rows
+from maxmargin.multiclass import MulticlassProblem
+from maxmargin.one_versus_rest import count_threads, row_weights
+from maxmargin.solvers import MULTICLASS_SOLVERS, SOLVERS
 
 
 class LinearSVC(ClassifierMixin, CertifiedEstimator):
     """Linear support vector classifier, trained to a certified duality gap.
 
     Minimises ``1/2 |w|^2 + sum_i C_i loss(1 - y_i w.x_i)`` with
-    ``C_i = C * class weight * sample weight``; more than two classes are trained one versus the rest.
+    ``C_i = C * class weight * sample weight``; more than two classes are trained one versus the rest, or by one problem
+    over all of them.
 
     Parameters
     ----------
     loss : {"hinge", "squared_hinge", "least_squares"}, default="squared_hinge"
-        The loss of a margin.
+        The loss of a margin, for two classes and for one-versus-rest. The problems over all classes have a hinge loss
+        of their own: they take the default and "hinge", which mean the same there, and refuse "least_squares".
     C : float, default=1.0
         Weight of the losses against the regulariser.
-    multi_class : {"ovr"}, default="ovr"
-        How more than two classes are treated: one versus the rest.
-    solver : {"auto", "dcd", "avsf", "online", "newton", "cutting_plane"}, default="auto"
-        The method; "cutting_plane", that of SVM-perf, is for the hinge only. "auto" chooses by the number of features
-        and the loss; ``solver_used_`` says what it chose.
+    multi_class : {"ovr", "crammer_singer", "weston_watkins"}, default="ovr"
+        "ovr" trains each class against the rest. The others solve one problem over all classes, in which a row pays for
+        the worst of the other classes (Crammer & Singer) or for each of them (Weston & Watkins).
+    solver : str, default="auto"
+        The method. For one-versus-rest: "auto", "dcd", "avsf", "online", "newton" or "cutting_plane", which is that of
+        SVM-perf and for the hinge only. For "weston_watkins": "auto" or "sdm"; for "crammer_singer" also "eg" and
+        "cutting_plane". "auto" chooses; ``solver_used_`` says what it chose.
     tol : float, default=1e-3
         Relative duality gap to reach: no other solution has an objective smaller by more than this share.
     max_iter : int, default=10000
@@ -61,11 +61,11 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         Weight of each class; "balanced" weighs classes inversely to their frequencies. A row counts by the weight of
         its own class in every one-versus-rest problem, as if it had been repeated.
     shrinking : bool, default=True
-        Whether "dcd" sets rows aside that seem to stay at a bound.
+        Whether "dcd" and "sdm" set rows aside that seem to stay at a bound.
     warm_start : bool, default=False
         Start from the dual variables of the previous fit. Needs the same rows in the same order.
     n_jobs : int, default=None
-        Threads over classes; None means 1, -1 all processors. The result does not depend on it.
+        Threads over classes, for one-versus-rest; None means 1, -1 all processors. The result does not depend on it.
     time_limit : float, default=None
         Seconds for the whole fit. The best certified solution so far is kept.
     random_state : int, RandomState instance or None, default=None
@@ -88,18 +88,20 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
     n_iter_ : int
         Epochs, Newton steps or cuts, of the class that took most.
     dual_coef_ : sparse array of shape (1, n_samples) or (n_classes, n_samples)
-        Signed dual variables, ``y_i alpha_i``.
+        Signed dual variables: ``y_i alpha_i``; for problems over all classes the variable of a row's own class is
+        positive, and a column adds up to zero.
     support_ : ndarray of shape (n_SV,)
         Rows with a nonzero dual variable.
     n_support_ : ndarray of shape (n_classes,)
         How many of them have each label.
     primal_objective_, dual_objective_, duality_gap_ : float or ndarray of shape (n_classes,)
-        The certificate: the optimum lies between the two objectives. One value for two classes, else one per class.
+        The certificate: the optimum lies between the two objectives. One value per class for one-versus-rest with more
+        than two classes, else one.
     converged_ : bool
         Whether every certified gap is at most ``tol``.
     solver_used_ : str or list of str
-        The stages the solver went through, one entry per class when there are more than two.
-    history_ : list of Report, or a list of such lists, one per class
+        The stages the solver went through, one entry for each problem that was solved.
+    history_ : list of Report, or a list of such lists, one for each problem
         The exact values along the way.
 
     Examples
@@ -117,8 +119,8 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES))],
         "C": [Interval(Real, 0.0, None, closed="neither")],
-        "multi_class": [StrOptions({"ovr"})],
-        "solver": [StrOptions(set(SOLVERS))],
+        "multi_class": [StrOptions(set(MULTI_CLASS))],
+        "solver": [StrOptions({*SOLVERS, *(name for names in MULTICLASS_SOLVERS.values() for name in names)})],
         "tol": [Interval(Real, 0.0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
@@ -204,17 +206,18 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         weight: Floats | None = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        positives = positive_classes(len(classes))
-        solutions = train_one_versus_rest(
+        problems = problems_of(self.multi_class, len(classes))
+        solutions = train_classifier(
             X,
             labels,
             len(classes),
             row_weights(self.C, self.class_weight, classes, labels, weight),
-            seeds=seeds_of(_seed(self.random_state), len(classes)),
-            listeners=self._start_callbacks(X, y, sample_weight, classes, positives),
+            multi_class=self.multi_class,
+            seed=_seed(self.random_state),
+            listeners=self._start_callbacks(X, y, sample_weight, classes, problems),
             bias=self.intercept_scaling if self.fit_intercept else 0.0,
             loss=self.loss,
-            alphas=self._initial_alphas(len(positives), X.shape[0]),
+            starts=self._starts(X, labels, len(classes)),
             time_limit=None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - start), 1e-9),
             n_jobs=count_threads(self.n_jobs),
             solver=self.solver,
@@ -223,7 +226,7 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
             shrinking=self.shrinking,
         )
         self._set(Model.of_solutions(solutions, classes, labels, self.get_params(deep=False)))
-        if len(positives) > 1:
+        if len(problems) > 1:
             self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
         self._warn_unless_converged(solutions)
         return self
@@ -265,35 +268,39 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
                 "penalize_intercept=False is not supported by any solver yet; use penalize_intercept=True "
                 "with a large intercept_scaling (100, say), which leaves the intercept nearly free"
             )
+        check_combination(self.multi_class, self.solver, self.loss)
         if self.fit_intercept is False and self.intercept_scaling != 1.0:
             raise ValueError("intercept_scaling has no meaning with fit_intercept=False; leave it at 1.0")
 
-    def _initial_alphas(self, problems: int, size: int) -> list[Floats] | None:
-        """Signed dual variables of the previous fit, one array per problem."""
+    def _starts(self, X: Any, labels: NDArray[np.intp], n_classes: int) -> list[Any] | None:
+        """The dual variables of the previous fit."""
         if not self.warm_start or not hasattr(self, "dual_coef_"):
             return None
-        if self.dual_coef_.shape != (problems, size):
+        shape = (1 if n_classes == 2 else n_classes, X.shape[0])
+        if self.dual_coef_.shape != shape:
             raise ValueError(
                 f"warm_start=True continues from {self.dual_coef_.shape[1]} rows and {self.dual_coef_.shape[0]} "
-                f"one-versus-rest problems, but this fit has {size} and {problems}; use warm_start=False"
+                f"weight vectors, but this fit has {shape[1]} and {shape[0]}; use warm_start=False"
             )
-        return list(self.dual_coef_.toarray())
+        if self.multi_class == "ovr":
+            return list(self.dual_coef_.toarray())
+        return [MulticlassProblem(X, labels, n_classes=n_classes).alpha_of(self.dual_coef_)]
 
     def _start_callbacks(
-        self, X: Any, y: Any, sample_weight: Any, classes: NDArray[Any], positives: list[int]
+        self, X: Any, y: Any, sample_weight: Any, classes: NDArray[Any], problems: list[int | None]
     ) -> list[Progress]:
         """One `Progress` per problem; without callbacks they only print."""
-        several = len(positives) > 1
+        several = len(problems) > 1
         metadata = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         context = self._init_callback_context(
-            max_subtasks=len(positives) if several else STEPS, sequential_subtasks=not several
+            max_subtasks=len(problems) if several else STEPS, sequential_subtasks=not several
         )
         if several:
             context.call_on_fit_task_begin(estimator=self, **metadata)
         if not hasattr(self, "_skl_callbacks"):
             context = None
         progresses = []
-        for task, positive in enumerate(positives):
+        for task, positive in enumerate(problems):
             label = f"class {classes[positive]}: " if several else ""
             task_context = (
                 context.subcontext(task_name=label.rstrip(": "), task_id=task, max_subtasks=STEPS)
@@ -313,8 +320,9 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         return progresses
 
     def _attributes_of(self, weights: Floats, classes: NDArray[Any]) -> dict[str, Any]:
-        coef, intercept = split_weights(weights, self.intercept_scaling if self.fit_intercept else 0.0)
-        return {"coef_": coef[np.newaxis], "intercept_": np.array([intercept]), "classes_": classes}
+        rows = weight_rows([weights])
+        bias = self.intercept_scaling if self.fit_intercept else 0.0
+        return {"coef_": rows[:, :-1], "intercept_": bias * rows[:, -1], "classes_": classes}
 
 
 def _seed(random_state: Any) -> int:

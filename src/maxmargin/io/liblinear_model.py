@@ -47,7 +47,8 @@ def write_liblinear(model: Model, path: PathLike) -> None:
     """Write a model that ``liblinear-predict`` reads; `ValueError` says why when it cannot be expressed."""
     if model.ranks:
         raise ValueError("LIBLINEAR has no models that rank")
-    key = (model.parameters.get("loss"), model.parameters.get("multi_class", "ovr"))
+    multi_class = model.parameters.get("multi_class", "ovr")
+    key = (model.parameters.get("loss") if multi_class == "ovr" else "hinge", multi_class)
     if key not in _WRITTEN:
         raise ValueError(f"LIBLINEAR has no model for loss={key[0]!r} with multi_class={key[1]!r}")
     if model.classes.dtype.kind not in "iuf" or not np.all(

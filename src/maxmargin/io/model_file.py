@@ -20,10 +20,12 @@ from maxmargin.csr import Csr
 from maxmargin.io.files import PathLike, atomic_write
 from maxmargin.losses import Floats
 from maxmargin.model import Model, PairSummary, Training
+from maxmargin.multiclass import FORMULATIONS
 from maxmargin.solution import Report
 
-#: Version of the layout. Files of every earlier version stay readable. Version 2 brought models that rank.
-FORMAT = 2
+#: Version of the layout. Files of every earlier version stay readable. Version 2 brought models that rank, version 3
+#: those of one problem over all classes.
+FORMAT = 3
 #: The entry of the safetensors metadata that holds the checksum, a space, and the header. It is a single entry because
 #: safetensors writes several in random order, and the same model shall give the same bytes.
 ENTRY = "maxmargin"
@@ -75,7 +77,7 @@ def to_bytes(model: Model, *, dual: bool = True) -> bytes:
         "intercept": np.ascontiguousarray(model.intercept, dtype=np.float64),
     }
     header: dict[str, Any] = {
-        "format": 2 if model.ranks else 1,
+        "format": _format_of(model),
         "library": f"maxmargin {_version()}",
         "estimator": model.estimator,
         "parameters": {name: _plain(name, value) for name, value in model.parameters.items()},
@@ -143,6 +145,13 @@ def _checksum(text: str, tensors: dict[str, NDArray[Any]]) -> str:
         total.update(f"{name} {array.dtype.str} {array.shape}".encode("utf-8", "surrogatepass"))
         total.update(array.tobytes())
     return total.hexdigest()
+
+
+def _format_of(model: Model) -> int:
+    """The oldest version that can read it."""
+    if model.ranks:
+        return 2
+    return 3 if model.training is not None and model.parameters.get("multi_class") in FORMULATIONS else 1
 
 
 def _version() -> str:
@@ -315,7 +324,7 @@ class _Fields:
             classes=classes,
             coef=self.coef(problems, features),
             intercept=self.finite("intercept", (problems,)),
-            training=self.training(problems, len(classes)),
+            training=self.training(problems, len(classes), self.is_joint()),
             feature_names=None if names is None else self.texts(names, "feature_names", features),
             source=self.source(features),
         )
@@ -388,7 +397,11 @@ class _Fields:
                 raise ModelFileError(f"its header has no proper 'source' ({name[:60]})")
         return source
 
-    def training(self, problems: int, n_classes: int) -> Training | None:
+    def is_joint(self) -> bool:
+        """Whether all classes were one problem."""
+        return self.get("parameters", dict).get("multi_class") in tuple(FORMULATIONS)
+
+    def training(self, weights: int, n_classes: int, joint: bool) -> Training | None:
         training = self.header.get("training")
         if training is None:
             return None
@@ -399,7 +412,8 @@ class _Fields:
         if rows is not None:
             if not 1 <= self.get("rows", int, training) < 1 << 48:
                 raise ModelFileError("its header has no proper 'rows'")
-            dual_coef = self.csr("dual_coef", (problems, rows))
+            dual_coef = self.csr("dual_coef", (weights, rows))
+        problems = 1 if joint else weights
         return Training(
             primal=self.finite("primal", (problems,)),
             dual=self.finite("dual", (problems,)),

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import _core
+from maxmargin.csr import Csr
 from maxmargin.losses import Floats
+from maxmargin.multiclass import FORMULATIONS, MulticlassProblem, as_lists
 from maxmargin.problems import BinaryProblem, Certificate
 from maxmargin.ranking import RankingProblem
 from maxmargin.solution import Solution
-from maxmargin.solvers.auto import auto
-from maxmargin.solvers.cutting_plane import cut_pairs, cutting_plane
+from maxmargin.solvers.auto import auto, auto_classes
+from maxmargin.solvers.cutting_plane import cut_classes, cut_pairs, cutting_plane
 from maxmargin.solvers.dual_coordinate_descent import avsf, dcd, online
 from maxmargin.solvers.newton import newton
 from maxmargin.solvers.run import Callback, Outcome, Run, Solver
+from maxmargin.solvers.sequential_dual_method import class_weights, eg, sdm
 
-__all__ = ["RANKING_SOLVERS", "SOLVERS", "solve"]
+__all__ = ["MULTICLASS_SOLVERS", "RANKING_SOLVERS", "SOLVERS", "solve"]
 
 #: The solvers of binary problems by name.
 SOLVERS: dict[str, Solver] = {
@@ -29,19 +33,25 @@ SOLVERS: dict[str, Solver] = {
     "newton": newton,
     "cutting_plane": cutting_plane,
 }
+#: The solvers of several classes at once, by formulation.
+MULTICLASS_SOLVERS: dict[str, dict[str, Solver]] = {
+    "crammer_singer": {"auto": auto_classes, "sdm": sdm, "eg": eg, "cutting_plane": cut_classes},
+    "weston_watkins": {"auto": auto_classes, "sdm": sdm},
+}
 #: The solvers of ranking problems.
 RANKING_SOLVERS: dict[str, Solver] = {"auto": cut_pairs, "cutting_plane": cut_pairs}
 
 
 def solve(
-    problem: BinaryProblem | RankingProblem,
+    problem: BinaryProblem | MulticlassProblem | RankingProblem,
     *,
     solver: str = "auto",
     tol: float = 1e-3,
     max_iter: int = 10_000,
     shrinking: bool = True,
     acceleration: bool = True,
-    alpha: ArrayLike | None = None,
+    adaptive: bool = True,
+    alpha: Any = None,
     points: ArrayLike | None = None,
     time_limit: float | None = None,
     seed: int = 0,
@@ -52,23 +62,27 @@ def solve(
 
     Parameters
     ----------
-    problem : BinaryProblem or RankingProblem
+    problem : BinaryProblem, MulticlassProblem or RankingProblem
         What to minimise.
-    solver : {"auto", "dcd", "avsf", "online", "newton", "cutting_plane"}, default="auto"
+    solver : {"auto", "dcd", "avsf", "online", "newton", "cutting_plane", "sdm", "eg"}, default="auto"
         The method: "dcd" is dual coordinate descent with shrinking, "avsf" the same with adaptive selection
         frequencies, "online" with rows picked at random, "newton" Newton's method in the primal, "cutting_plane"
-        (hinge only) that of cutting planes. "auto" chooses. Ranking problems are solved by "cutting_plane".
+        (hinge only) that of cutting planes. "auto" chooses. Several classes at once are solved by "sdm", the sequential
+        dual method, and, in the formulation of Crammer & Singer, by its rivals "eg", exponentiated gradient, and
+        "cutting_plane". Ranking problems are solved by "cutting_plane".
     tol : float, default=1e-3
         Stop when ``(primal - dual) / |primal|`` is at most this, computed exactly.
     max_iter : int, default=10000
         Most epochs (or Newton steps, or cuts) per stage.
     shrinking : bool, default=True
-        Whether "dcd" sets rows aside that seem to stay at a bound.
+        Whether "dcd" and "sdm" set rows aside that seem to stay at a bound.
     acceleration : bool, default=True
         Whether "cutting_plane" keeps its best iterate and searches the line from there; False is the algorithm as
         the paper has it.
-    alpha : array of shape (rows,), optional
-        Dual variables of a binary problem to start from, clipped to their bounds; zeros if not given.
+    adaptive : bool, default=True
+        Whether "sdm" visits rows by adaptive frequencies; False is a random permutation, as its paper has it.
+    alpha : array of shape (rows,), or array or sparse matrix of shape (rows, classes), optional
+        Dual variables to start from, brought within their bounds; zeros if not given.
     points : array of shape (any, features + 1), optional
         For a ranking problem: weights at which cuts are made before the start, such as ``Solution.points`` of a similar
         problem.
@@ -96,14 +110,13 @@ def solve(
     >>> solution.converged, solution.certificate.gap <= 1e-6
     (True, True)
     """
-    ranking = isinstance(problem, RankingProblem)
-    solvers = RANKING_SOLVERS if ranking else SOLVERS
+    solvers, kind = _solvers_of(problem)
     if solver not in solvers:
-        raise ValueError(
-            f"solver={solver!r} is unknown{' for ranking' if ranking else ''}; choose from {list(solvers)}"
-        )
-    if not acceleration and solvers[solver] not in (cutting_plane, cut_pairs):
+        raise ValueError(f"solver={solver!r} is unknown{kind}; choose from {list(solvers)}")
+    if not acceleration and solvers[solver] not in (cutting_plane, cut_pairs, cut_classes):
         raise ValueError(f"acceleration=False is for solver='cutting_plane', not for {solver!r}")
+    if not adaptive and solvers[solver] is not sdm:
+        raise ValueError(f"adaptive=False is for solver='sdm', not for {solver!r}")
     if not tol >= 0:
         raise ValueError(f"tol must be a number >= 0, not {tol}")
     if max_iter < 1:
@@ -121,6 +134,7 @@ def solve(
         stop=stop or _core.StopFlag(),
         start=start,
         acceleration=bool(acceleration),
+        adaptive=bool(adaptive),
     )
     if isinstance(problem, RankingProblem):
         if alpha is not None:
@@ -128,7 +142,7 @@ def solve(
         outcome = solvers[solver](problem, run, _initial_points(problem, points))
     else:
         if points is not None:
-            raise ValueError("a binary problem starts from alpha, not from points")
+            raise ValueError("a classification problem starts from alpha, not from points")
         start_alpha = _initial(problem, alpha)
         outcome = solvers[solver](problem, run, start_alpha)
         if outcome.exit is not _core.Exit.CONVERGED:
@@ -147,10 +161,32 @@ def solve(
     )
 
 
-def _best(problem: BinaryProblem, run: Run, start_alpha: Floats | None) -> Outcome:
+def _solvers_of(problem: Any) -> tuple[dict[str, Solver], str]:
+    """The solvers by name, and for what they are."""
+    if isinstance(problem, RankingProblem):
+        return RANKING_SOLVERS, " for ranking"
+    if isinstance(problem, MulticlassProblem):
+        return MULTICLASS_SOLVERS[problem.formulation], f" for the formulation {problem.formulation!r}"
+    return SOLVERS, ""
+
+
+def _best(problem: BinaryProblem | MulticlassProblem, run: Run, start_alpha: Any) -> Outcome:
     """The best pair of all stages and of the start."""
     candidates = list(run.outcomes)
-    if start_alpha is not None:
+    if start_alpha is not None and isinstance(problem, MulticlassProblem):
+        raw, primal, dual, lists = _core.certify_classes(
+            problem.rows,
+            problem.y,
+            problem.C,
+            FORMULATIONS[problem.formulation],
+            problem.n_classes,
+            problem.bias,
+            start_alpha[:3],
+        )
+        weights, alpha = class_weights(problem, raw), problem.lists_of(*lists)
+        candidates.append(Outcome(weights, alpha, primal, dual, 0, _core.Exit.STOPPED, 0.0))
+    elif start_alpha is not None:
+        assert isinstance(problem, BinaryProblem)
         alpha = np.clip(start_alpha, np.where(problem.C > 0, problem.loss.lower, 0.0), problem.loss.upper(problem.C))
         weights, primal, dual = _core.certify(
             problem.rows, problem.y, problem.C, problem.loss.dual, problem.bias, alpha
@@ -159,9 +195,11 @@ def _best(problem: BinaryProblem, run: Run, start_alpha: Floats | None) -> Outco
     return min(candidates, key=lambda outcome: Certificate(outcome.primal, outcome.dual).gap)
 
 
-def _initial(problem: BinaryProblem, alpha: ArrayLike | None) -> Floats | None:
+def _initial(problem: BinaryProblem | MulticlassProblem, alpha: Any) -> Floats | Csr | None:
     if alpha is None:
         return None
+    if isinstance(problem, MulticlassProblem):
+        return as_lists(alpha, problem.shape[0], problem.n_classes)
     values = np.asarray(alpha, dtype=np.float64)
     if values.shape != problem.y.shape or not np.all(np.isfinite(values)):
         raise ValueError(f"alpha must hold {problem.shape[0]} finite numbers, one per row of X")

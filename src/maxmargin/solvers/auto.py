@@ -20,11 +20,14 @@ method a start. Work is counted in passes over the data, not in epochs, because 
 from __future__ import annotations
 
 from maxmargin import _core
+from maxmargin.csr import Csr
 from maxmargin.losses import Floats
+from maxmargin.multiclass import MulticlassProblem
 from maxmargin.problems import BinaryProblem
 from maxmargin.solvers.dual_coordinate_descent import avsf, dcd
 from maxmargin.solvers.newton import newton
 from maxmargin.solvers.run import Outcome, Run
+from maxmargin.solvers.sequential_dual_method import sdm
 
 #: With more features the Hessian no longer pays as a matrix.
 MOST_NEWTON_FEATURES = 512
@@ -62,3 +65,8 @@ def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
         if outcome.exit is not _core.Exit.MAX_ITER:
             return outcome
         patience *= GROWTH
+
+
+def auto_classes(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Outcome:
+    """Several classes at once: the sequential dual method."""
+    return sdm(problem, run, alpha)

@@ -1,4 +1,4 @@
-"""Cutting planes (Joachims 2006): Algorithm 1 for the hinge, Algorithm 2 for ranking, by one C++ engine.
+"""Cutting planes (Joachims 2006) for the hinge, for ranking and for the loss of Crammer and Singer, by one C++ engine.
 
 The paper stops when no constraint is violated by more than its ``epsilon``. At the solution of a master problem the
 violation times ``C`` (with ``C/n`` or ``C/m`` in front of the sum of losses) is the duality gap, so that ``tol`` here
@@ -10,10 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin import _core
+from maxmargin.csr import Csr
 from maxmargin.losses import LOSSES, Floats
+from maxmargin.multiclass import MulticlassProblem
 from maxmargin.problems import BinaryProblem
 from maxmargin.ranking import RankingProblem
 from maxmargin.solvers.run import OnReport, Outcome, RawOutcome, Run
+from maxmargin.solvers.sequential_dual_method import class_stage
 
 
 def cutting_plane(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
@@ -28,6 +31,29 @@ def cutting_plane(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Out
             problem.C,
             problem.bias,
             alpha,
+            run.tol,
+            run.max_iter,
+            run.acceleration,
+            time_left,
+            on_report,
+            run.stop,
+        ),
+    )
+
+
+def cut_classes(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Outcome:
+    """The loss of Crammer and Singer, as in section 2.3 of Keerthi et al."""
+    return class_stage(
+        "cutting_plane",
+        problem,
+        run,
+        lambda on_report, time_left: _core.cut_classes(
+            problem.rows,
+            problem.y,
+            problem.C,
+            problem.n_classes,
+            problem.bias,
+            None if alpha is None else alpha[:3],
             run.tol,
             run.max_iter,
             run.acceleration,

@@ -14,14 +14,14 @@ from maxmargin.solution import Report
 
 Callback = Callable[[Report, Floats], bool | None]
 OnReport = Callable[[int, float, float, float, float, int, Floats], bool]
-RawOutcome = tuple[Floats, Floats, float, float, int, _core.Exit, float]
+RawOutcome = tuple[Floats, Any, float, float, int, _core.Exit, float]
 
 
 class Outcome(NamedTuple):
     """What a C++ solver returns."""
 
     weights: Floats
-    alpha: Floats
+    alpha: Any  # an array, or for several classes at once a sparse matrix
     primal: float
     dual: float
     epochs: int
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 
 
 #: Problem, limits, and the dual variables (or, for ranking, the points) to start from.
-Solver = Callable[[Any, "Run", Floats | None], Outcome]
+Solver = Callable[[Any, "Run", Any], Outcome]
 
 
 @dataclass
@@ -47,6 +47,7 @@ class Run:
     stop: _core.StopFlag
     start: float
     acceleration: bool = True
+    adaptive: bool = True
     history: list[Report] = field(default_factory=list)
     stages: list[str] = field(default_factory=list)
     n_iter: int = 0
