@@ -27,7 +27,7 @@ def parts(name: str) -> tuple[str, dict[str, np.ndarray]]:
     return entry.partition(" ")[2], dict(load(contents))
 
 
-SEEDS = [parts("model-v1.mm"), parts("ranking-v2.mm")]
+SEEDS = [parts("model-v1.mm"), parts("ranking-v2.mm"), parts("classes-v3.mm")]
 
 
 def with_checksum(text: str, arrays: dict[str, np.ndarray]) -> bytes:

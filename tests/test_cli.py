@@ -8,9 +8,18 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 
-from maxmargin import BinaryProblem, LinearSVC, __version__, load_model, load_svmlight, save_model, save_svmlight
+from maxmargin import (
+    BinaryProblem,
+    LinearSVC,
+    MulticlassProblem,
+    __version__,
+    load_model,
+    load_svmlight,
+    save_model,
+    save_svmlight,
+)
 from maxmargin.cli.liblinear_options import parse_liblinear
 
 
@@ -303,6 +312,86 @@ def test_options_of_liblinear_that_mean_nothing_here(folder, command, text, mess
     assert code == 2
     assert message in err
     assert not os.path.exists("model.mm")
+
+
+@pytest.fixture
+def digits(tmp_path, monkeypatch):
+    """A folder with digits to tell apart."""
+    monkeypatch.chdir(tmp_path)
+    X, y = load_digits(return_X_y=True)
+    save_svmlight(X[:600] / 16, y[:600], "digits.svm")
+    save_svmlight(X[600:900] / 16, y[600:900], "digits.t.svm")
+    return tmp_path
+
+
+@pytest.mark.parametrize("multi_class", ["crammer_singer", "weston_watkins"])
+def test_one_problem_over_all_classes_from_training_to_prediction(digits, command, multi_class):
+    code, out, _ = command("train", "digits.svm", "digits.mm", "--multi-class", multi_class, "--json", "--dual")
+    assert code == 0
+    facts = json.loads(out)
+    assert facts["gap"] <= 1e-3
+    assert facts["solver"] == "sdm+newton"
+    X, y = load_svmlight("digits.svm")
+    model = LinearSVC(multi_class=multi_class, random_state=0).fit(X, y)
+    loaded = load_model("digits.mm")
+    assert np.array_equal(loaded.coef_, model.coef_)
+    assert loaded.primal_objective_ == model.primal_objective_ == facts["objective"]
+    assert (loaded.dual_coef_ != model.dual_coef_).nnz == 0
+    assert loaded.multi_class == multi_class
+    code, out, _ = command("predict", "digits.t.svm", "digits.mm", "--json")
+    assert code == 0
+    assert json.loads(out)["accuracy"] > 0.85
+    code, out, _ = command("info", "digits.mm")
+    assert multi_class in out
+    warm = loaded.set_params(warm_start=True).fit(X, y)
+    assert warm.n_iter_ <= model.n_iter_
+    words = ["--multi-class", multi_class, "-C", "0.01", "-C", "1", "--folds", "3", "--json"]
+    code, out, _ = command("cv", "digits.svm", *words)
+    assert code == 0
+    assert min(result["accuracy"] for result in json.loads(out)["results"]) > 0.8
+
+
+def test_crammer_singer_in_the_words_of_liblinear(digits, command):
+    from liblinear import liblinearutil
+
+    assert command("train", "digits.svm", "a.mm", "--liblinear", "-s 4 -c 0.5 -B 1 -w3 2 -e 1e-6")[0] == 0
+    y, X = liblinearutil.svm_read_problem("digits.svm", return_scipy=True)
+    rival = liblinearutil.train(y, X, "-s 4 -c 0.5 -B 1 -w3 2 -e 1e-6 -q")
+    weights = np.zeros((10, 65))
+    weights[rival.get_labels()] = np.array([rival.w[k] for k in range(650)]).reshape(65, 10).T
+    C = np.where(y == 3, 1.0, 0.5)
+    problem = MulticlassProblem(X, y.astype(int), C, bias=1.0)
+    assert load_model("a.mm").primal_objective_ == pytest.approx(problem.primal(weights), rel=1e-5)
+    assert command("convert", "a.mm", "a.model")[0] == 0
+    back = liblinearutil.load_model("a.model")
+    predicted = liblinearutil.predict([], X, back, "-q")[0]
+    assert np.array_equal(predicted, load_model("a.mm").predict(X))
+
+
+def test_solvers_side_by_side_on_one_problem_over_all_classes(digits, command):
+    code, out, _ = command("bench", "digits.svm", "--multi-class", "crammer_singer", "-C", "0.1", "--json")
+    assert code == 0
+    results = json.loads(out)["results"]
+    assert [result["solver"] for result in results] == ["auto", "sdm", "newton", "eg", "cutting_plane", "scikit-learn"]
+    assert max(result["error"] for result in results) < 0.05
+    code, out, _ = command("bench", "digits.svm", "--multi-class", "weston_watkins", "-C", "0.1", "--json")
+    assert [result["solver"] for result in json.loads(out)["results"]] == ["auto", "sdm", "newton"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--multi-class", "crammer_singer", "--loss", "squared_hinge"], "leave out --loss"),
+        (["--multi-class", "weston_watkins", "--solver", "eg"], "does not work with multi_class='weston_watkins'"),
+        (["--solver", "sdm"], "does not work with multi_class='ovr'"),
+        (["--task", "rank", "--multi-class", "crammer_singer"], "--multi-class does not apply"),
+    ],
+)
+def test_what_does_not_combine_with_classes(digits, command, words, message):
+    code, _, err = command("train", "digits.svm", "no.mm", *words)
+    assert code == 2
+    assert message in err
+    assert not (digits / "no.mm").exists()
 
 
 def test_options_of_liblinear_train_the_same_problem(folder, command):

@@ -244,7 +244,7 @@ def test_other_dense_input_is_converted(convert):
         ({"solver": "sgd"}, "'solver' parameter"),
         ({"multi_class": "one_versus_one"}, "'multi_class' parameter"),
         ({"multi_class": "crammer_singer", "solver": "dcd"}, "does not work with multi_class='crammer_singer'"),
-        ({"multi_class": "weston_watkins", "solver": "eg"}, r"choose from \['auto', 'sdm'\]"),
+        ({"multi_class": "weston_watkins", "solver": "eg"}, r"choose from \['auto', 'sdm', 'newton'\]"),
         ({"multi_class": "weston_watkins", "loss": "least_squares"}, "which is a hinge loss"),
         ({"solver": "sdm"}, "does not work with multi_class='ovr'"),
         ({"tol": -1e-3}, "'tol' parameter"),
@@ -347,7 +347,8 @@ def test_one_problem_over_all_classes(multi_class):
     assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
     assert isinstance(model.primal_objective_, float)
     assert model.duality_gap_ <= 1e-6
-    assert model.solver_used_ == model.history_[-1].solver
+    assert model.solver_used_ == "sdm+newton"
+    assert {report.solver for report in model.history_} == {"sdm", "newton"}
     assert model.dual_coef_.shape == (3, 150)
     np.testing.assert_allclose(model.dual_coef_ @ X, model.coef_, atol=1e-12)
     np.testing.assert_allclose(2.0**2 * model.dual_coef_.sum(axis=1), model.intercept_, atol=1e-12)
@@ -387,7 +388,7 @@ def test_weights_of_classes_and_rows_in_one_problem(multi_class):
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=5e-3)
 
 
-@pytest.mark.parametrize("solver", ["auto", "sdm", "eg", "cutting_plane"])
+@pytest.mark.parametrize("solver", ["auto", "sdm", "newton", "eg", "cutting_plane"])
 def test_solvers_of_one_problem_meet(solver):
     X, y = load_iris(return_X_y=True)
     model = LinearSVC(multi_class="crammer_singer", solver=solver, tol=1e-3, max_iter=100_000).fit(X, y)

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
+from sklearn.datasets import load_iris
 
 from maxmargin import LinearSVC, load_model, save_model
 from maxmargin.io import model_file
@@ -259,6 +260,47 @@ def test_forged_files_are_refused(contents, name):
 
 def test_the_forger_works(contents):
     assert from_bytes(forged(contents, lambda _, __: None)).coef.shape == (3, 2)
+
+
+def test_models_of_one_problem_over_all_classes_come_back_whole(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    for multi_class in ("crammer_singer", "weston_watkins"):
+        for classes in (3, 2):
+            rows = y < classes
+            model = LinearSVC(multi_class=multi_class, C=0.1).fit(X[rows], y[rows])
+            save_model(model, tmp_path / "a.mm")
+            again = load_model(tmp_path / "a.mm")
+            assert np.array_equal(again.coef_, model.coef_)
+            assert (again.dual_coef_ != model.dual_coef_).nnz == 0
+            assert again.primal_objective_ == model.primal_objective_
+            assert again.history_ == model.history_
+            assert again.solver_used_ == model.solver_used_
+            save_model(again, tmp_path / "b.mm")
+            assert (tmp_path / "a.mm").read_bytes() == (tmp_path / "b.mm").read_bytes()
+    versions = []
+    forged((tmp_path / "a.mm").read_bytes(), lambda header, _: versions.append(header["format"]))
+    assert versions == [3]
+
+
+def test_the_first_files_of_one_problem_over_all_classes_stay_readable():
+    """Written once by version 0.1.0; never to be written again."""
+    data = Path(__file__).parent / "data"
+    model, facts = load_model(data / "classes-v3.mm"), json.loads((data / "classes-v3.json").read_text())
+    np.testing.assert_array_equal(model.decision_function(facts["X"]), facts["scores"])
+    assert model.predict(facts["X"]).tolist() == facts["labels"]
+    assert model.duality_gap_ == facts["gap"]
+    assert model.dual_coef_.shape == tuple(facts["shape"])
+
+
+@pytest.mark.parametrize("value", [["crammer_singer"], {}, "ovr", None])
+def test_files_that_lie_about_their_classes(value):
+    contents = (Path(__file__).parent / "data" / "classes-v3.mm").read_bytes()
+
+    def change(header, _):
+        header["parameters"]["multi_class"] = value
+
+    with pytest.raises(ValueError, match=r"primal|parameter|multi_class"):
+        from_bytes(forged(contents, change))
 
 
 def test_messages_name_the_file_and_the_versions(tmp_path, contents):

@@ -16,6 +16,7 @@ FORMULATIONS = ["crammer_singer", "weston_watkins"]
 METHODS = [
     *(("auto", formulation, {}, 1e-8) for formulation in FORMULATIONS),
     *(("sdm", formulation, {}, 1e-8) for formulation in FORMULATIONS),
+    *(("newton", formulation, {}, 1e-8) for formulation in FORMULATIONS),
     *(("sdm", formulation, {"adaptive": False}, 1e-8) for formulation in FORMULATIONS),
     *(("sdm", formulation, {"adaptive": False, "shrinking": False}, 1e-8) for formulation in FORMULATIONS),
     ("cutting_plane", "crammer_singer", {}, 1e-8),
@@ -220,7 +221,7 @@ def test_warm_start(solver, formulation, options, tol):
     assert np.isfinite(smaller.dual(stopped.alpha))  # variables of a larger C are brought within their bounds
 
 
-@pytest.mark.parametrize("solver", ["auto", "sdm", "eg", "cutting_plane"])
+@pytest.mark.parametrize("solver", ["auto", "sdm", "newton", "eg", "cutting_plane"])
 def test_limits_and_callbacks(solver):
     X, y = load_digits(return_X_y=True)
     X = np.ascontiguousarray(X)
@@ -286,6 +287,12 @@ def test_dual_coef_and_back():
 def test_bad_problems(arguments, message):
     with pytest.raises(ValueError, match=message):
         MulticlassProblem(np.eye(3), **arguments)
+
+
+def test_newton_refuses_what_would_not_fit_into_memory():
+    problem = MulticlassProblem(sp.csr_array((3, 5000)), [0, 1, 2])
+    with pytest.raises(ValueError, match="15,003 x 15,003 entries for 3 classes"):
+        solve(problem, solver="newton")
 
 
 @pytest.mark.parametrize(

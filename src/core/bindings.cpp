@@ -537,6 +537,9 @@ NB_MODULE(_core, m) {
     m.def("exponentiated_gradient", &py_multiclass<&exponentiated_gradient>, "rows"_a, "labels"_a, "C"_a,
           "formulation"_a, "classes"_a, "bias"_a, "order"_a, "shrinking"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a,
           "max_passes"_a, "time_limit"_a, "seed"_a, "on_report"_a.none(), "stop"_a);
+    m.def("multiclass_newton", &py_multiclass<&multiclass_newton>, "rows"_a, "labels"_a, "C"_a, "formulation"_a,
+          "classes"_a, "bias"_a, "order"_a, "shrinking"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a, "max_passes"_a,
+          "time_limit"_a, "seed"_a, "on_report"_a.none(), "stop"_a);
     m.def("cut_classes", &py_cut_classes, "rows"_a, "labels"_a, "C"_a, "classes"_a, "bias"_a, "alpha"_a.none(), "tol"_a,
           "max_iter"_a, "accelerated"_a, "time_limit"_a, "on_report"_a.none(), "stop"_a);
     m.def("certify_classes", &py_certify_classes, "rows"_a, "labels"_a, "C"_a, "formulation"_a, "classes"_a, "bias"_a,

@@ -118,6 +118,10 @@ class MulticlassProblem {
 
     std::size_t size() const { return rows_.size(); }
     std::size_t classes() const { return classes_; }
+    std::size_t width() const { return width_; }
+    double bias() const { return bias_; }
+    Formulation formulation() const { return formulation_; }
+    const Rows& rows() const { return rows_; }
     std::size_t visit_cost(std::size_t i) const { return (rows_.stored(i) + row_cost) * width_; }
     MulticlassVariables& variables() { return variables_; }
     // What a visit of all classes of all rows costs.
@@ -195,6 +199,26 @@ class MulticlassProblem {
         return scores_;
     }
 
+    // Those of some classes only.
+    void some_scores(std::size_t i, std::span<const std::uint32_t> classes, const double* w,
+                     std::vector<double>& scores) {
+        const double* bias = w + rows_.features() * width_;
+        scores.clear();
+        for (const std::uint32_t m : classes) {
+            scores.push_back(bias_ * bias[m]);
+        }
+        rows_.some_class_scores(i, w, width_, classes, scores.data());
+    }
+
+    // w_m += changes_m x_i for some classes.
+    void add(std::size_t i, std::span<const std::uint32_t> classes, std::span<const double> changes, double* w) {
+        rows_.add_to_classes(i, classes, changes.data(), w, width_);
+        double* bias = w + rows_.features() * width_;
+        for (std::size_t c = 0; c < classes.size(); ++c) {
+            bias[classes[c]] += bias_ * changes[c];
+        }
+    }
+
     // w += changes[m] x_i for all classes m.
     void add(std::size_t i, std::span<const double> changes, double* w) {
         which_.clear();
@@ -252,27 +276,43 @@ class MulticlassProblem {
             settle_zero_row(i);
             return result;
         }
-        // All listed classes, and those others that may get a share.
-        candidates_.clear();
-        double most = rest / row.curvature + row.sum;
-        for (std::size_t n = 0; n < list.size(); ++n) {
-            const double t = listed_[n] / row.curvature + list[n].value + row.sum;
-            candidates_.push_back({list[n].which, t});
-            most = std::max(most, t);
-        }
-        const double level = lowest_level(formulation_, most, row.C);
-        if (rest / row.curvature + row.sum > level) {
-            const double bound = (level - row.sum) * row.curvature - 1.0 + own;
-            for (std::size_t m = 0; m < classes_; ++m) {
-                if (scores_[m] > bound) {
-                    const double z = 1.0 - own + scores_[m];
-                    listed_.push_back(z);
-                    candidates_.push_back({static_cast<std::uint32_t>(m), z / row.curvature + row.sum});
-                }
-            }
-        }
+        gather(list, row.sum, row.curvature, row.C, own, rest);
         step(i, 0.0, w, result);
         return result;
+    }
+
+    // Gives row i the variables that weights `w` ask for when a curvature holds them near those of `center`, and keeps
+    // `sums`, the weights that belong to the variables, up to date. Returns the loss of the row at `w`.
+    double follow(std::size_t i, const double* w, const MulticlassVariables& center, double curvature, double* sums) {
+        const MulticlassRow& row = variables_.rows[i];
+        const std::span<const ClassValue> list = center.list(i), now = variables_.list(i);
+        find_scores(i, w);
+        const double own = scores_[row.label];
+        scores_[row.label] = -infinity;
+        const bool worst = formulation_ == Formulation::crammer_singer;
+        double largest = 0.0, losses = worst ? 0.0 : sum_above(scores_.data(), width_, 1.0 - own);
+        listed_.clear();
+        for (const ClassValue& v : list) {
+            listed_.push_back(1.0 - own + scores_[v.which]);
+            largest = std::max(largest, listed_.back());
+            scores_[v.which] = -infinity;
+        }
+        const double rest = 1.0 - own + largest_score(scores_.data(), width_);
+        losses = row.C * (worst ? std::max(largest, rest) : losses);
+        if (list.empty() && now.empty() && rest <= 0.0) {
+            return losses;
+        }
+        gather(list, center.rows[i].sum, curvature, row.C, own, rest);
+        for (const ClassValue& v : now) {
+            auto same = [&](const ClassValue& c) { return c.which == v.which; };
+            if (std::none_of(candidates_.begin(), candidates_.end(), same)) {
+                candidates_.push_back({v.which, -infinity});
+                listed_.push_back(0.0);
+            }
+        }
+        Visit unused;
+        step(i, 0.0, sums, unused);
+        return losses;
     }
 
     // Steps to the optimum over the listed classes of row i that are not at their upper bound.
@@ -294,11 +334,12 @@ class MulticlassProblem {
         }
         which_.push_back(row.label);
         result.cost = (rows_.stored(i) + row_cost) * std::min(width_, class_block * which_.size());
-        const double* own = find_some_scores(i, w);
+        some_scores(i, which_, w, some_);
+        const double own = some_.back();
         listed_.clear();
         double largest = 0.0, smallest = bounded || row.sum < row.C ? 0.0 : infinity;
         for (std::size_t n = 0; n < candidates_.size(); ++n) {
-            const double z = 1.0 - *own + some_[n];
+            const double z = 1.0 - own + some_[n];
             listed_.push_back(z);
             largest = std::max(largest, z);
             smallest = std::min(smallest, z);
@@ -323,15 +364,27 @@ class MulticlassProblem {
         std::fill(scores_.begin() + static_cast<std::ptrdiff_t>(classes_), scores_.end(), -infinity);
     }
 
-    // In the order of `which_`; returns that of the last.
-    const double* find_some_scores(std::size_t i, const double* w) {
-        const double* bias = w + rows_.features() * width_;
-        some_.clear();
-        for (const std::uint32_t m : which_) {
-            some_.push_back(bias_ * bias[m]);
+    // All listed classes, whose slacks are in `listed_`, and those others that may get a share, whose scores are left
+    // in `scores_`; `rest` is the largest slack of these.
+    void gather(std::span<const ClassValue> list, double sum, double curvature, double C, double own, double rest) {
+        candidates_.clear();
+        double most = rest / curvature + sum;
+        for (std::size_t n = 0; n < list.size(); ++n) {
+            const double t = listed_[n] / curvature + list[n].value + sum;
+            candidates_.push_back({list[n].which, t});
+            most = std::max(most, t);
         }
-        rows_.some_class_scores(i, w, width_, which_, some_.data());
-        return &some_.back();
+        const double level = most > 0.0 ? lowest_level(formulation_, most, C) : 0.0;
+        if (rest / curvature + sum > level) {
+            const double bound = (level - sum) * curvature - 1.0 + own;
+            for (std::size_t m = 0; m < classes_; ++m) {
+                if (scores_[m] > bound) {
+                    const double z = 1.0 - own + scores_[m];
+                    listed_.push_back(z);
+                    candidates_.push_back({static_cast<std::uint32_t>(m), z / curvature + sum});
+                }
+            }
+        }
     }
 
     // A row of zeros has slack 1 in all classes whatever the weights are, and its variables go to their bounds at once.
@@ -390,13 +443,7 @@ class MulticlassProblem {
         add_row(i, w);
     }
 
-    void add_row(std::size_t i, double* w) {
-        rows_.add_to_classes(i, which_, changes_.data(), w, width_);
-        double* bias = w + rows_.features() * width_;
-        for (std::size_t c = 0; c < which_.size(); ++c) {
-            bias[which_[c]] += bias_ * changes_[c];
-        }
-    }
+    void add_row(std::size_t i, double* w) { add(i, which_, changes_, w); }
 
     struct Slack {
         double before;

@@ -71,7 +71,7 @@ class SequentialDualMethod {
             if (full.gain <= 0.0 && adaptive()) {
                 frequencies_.forget();
             }
-            if (options_.shrinking && epochs_ + 1 < options_.max_iter) {  // the last loop is a full one
+            if (options_.shrinking) {
                 const double cost = shrunk_loops(w.data(), accuracy, std::min(most_effort * pass_cost, work_left));
                 credit += check_share * cost;
                 work_left -= cost;
@@ -99,7 +99,7 @@ class SequentialDualMethod {
 
     double shrunk_loops(double* w, double accuracy, double most_cost) {
         double cost = 0.0, first_gain = 0.0;
-        while (cost < most_cost && !monitor_.look() && epochs_ + 1 < options_.max_iter) {
+        while (cost < most_cost && !monitor_.look()) {
             active_.clear();
             std::copy_if(all_.begin(), all_.end(), std::back_inserter(active_),
                          [this](RowIndex i) { return !problem_.at_bounds(i); });
@@ -125,7 +125,7 @@ class SequentialDualMethod {
         } else {
             shuffle_.fill(rows, schedule_, random_);
         }
-        ++epochs_;
+        epochs_ += all_classes ? 1 : 0;  // shrunk loops are not counted
         Loop sum;
         for (std::size_t k = 0; k < schedule_.size(); ++k) {
             if (k + start_ahead < schedule_.size()) {

@@ -83,6 +83,10 @@ Outcome sequential_dual_method(const AnyRows& rows, MulticlassVariables& variabl
 Outcome exponentiated_gradient(const AnyRows& rows, MulticlassVariables& variables, const Multiclass& problem,
                                const Options& options, Monitor& monitor, std::vector<double>& w);
 
+// Newton's method, for few weights in all; if it cannot go on it ends with Exit::budget.
+Outcome multiclass_newton(const AnyRows& rows, MulticlassVariables& variables, const Multiclass& problem,
+                          const Options& options, Monitor& monitor, std::vector<double>& w);
+
 // The exact values of given variables, with w built from them.
 Certificate certify(const AnyRows& rows, MulticlassVariables& variables, const Multiclass& problem,
                     std::vector<double>& w);

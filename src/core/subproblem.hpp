@@ -89,6 +89,12 @@ inline double solve_subproblem(Formulation formulation, std::span<ClassValue> cl
         c.value = clip(c.value - level, 0.0, C);
         sum += c.value;
     }
+    if (!weston_watkins && sum > C) {  // by rounding
+        for (ClassValue& c : classes) {
+            c.value *= C / sum;
+        }
+        sum = C;
+    }
     return sum;
 }
 

@@ -151,6 +151,24 @@ def exponentiated_gradient(
     on_report: _OnReport | None,
     stop: StopFlag,
 ) -> _ClassOutcome: ...
+def multiclass_newton(
+    rows: Rows,
+    labels: NDArray[np.int32],
+    C: NDArray[np.float64],
+    formulation: Formulation,
+    classes: int,
+    bias: float,
+    order: Order,
+    shrinking: bool,
+    alpha: _Lists | None,
+    tol: float,
+    max_iter: int,
+    max_passes: float,
+    time_limit: float,
+    seed: int,
+    on_report: _OnReport | None,
+    stop: StopFlag,
+) -> _ClassOutcome: ...
 def cut_classes(
     rows: Rows,
     labels: NDArray[np.int32],

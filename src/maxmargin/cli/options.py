@@ -14,7 +14,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SOLVERS = ("auto", "dcd", "avsf", "online", "newton", "cutting_plane")
 #: Those for all classes at once, by `--multi-class`.
-MULTICLASS_SOLVERS = {"crammer_singer": ("auto", "sdm", "eg", "cutting_plane"), "weston_watkins": ("auto", "sdm")}
+MULTICLASS_SOLVERS = {
+    "crammer_singer": ("auto", "sdm", "newton", "eg", "cutting_plane"),
+    "weston_watkins": ("auto", "sdm", "newton"),
+}
 MULTI_CLASS = ("ovr", *MULTICLASS_SOLVERS)
 ALL_SOLVERS = (*SOLVERS, "sdm", "eg")
 LOSSES = ("hinge", "squared_hinge", "least_squares")

@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from maxmargin.model import Model
 
 #: Options of ``train`` that mean nothing for a ranking.
-_CLASSIFY_ONLY = ("loss", "no_intercept", "intercept_scaling", "class_weight", "no_shrinking", "seed", "liblinear")
+_CLASSIFY_ONLY = (
+    "loss",
+    "multi_class",
+    "no_intercept",
+    "intercept_scaling",
+    "class_weight",
+    "no_shrinking",
+    "seed",
+    "liblinear",
+)
 _SOLVERS = ("auto", "cutting_plane")
 ONE_GROUP = "there are no query numbers (qid), so all rows are ranked as one group"
 

@@ -45,8 +45,8 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         the worst of the other classes (Crammer & Singer) or for each of them (Weston & Watkins).
     solver : str, default="auto"
         The method. For one-versus-rest: "auto", "dcd", "avsf", "online", "newton" or "cutting_plane", which is that of
-        SVM-perf and for the hinge only. For "weston_watkins": "auto" or "sdm"; for "crammer_singer" also "eg" and
-        "cutting_plane". "auto" chooses; ``solver_used_`` says what it chose.
+        SVM-perf and for the hinge only. For "weston_watkins": "auto", "sdm" or "newton"; for "crammer_singer" also
+        "eg" and "cutting_plane". "auto" chooses; ``solver_used_`` says what it chose.
     tol : float, default=1e-3
         Relative duality gap to reach: no other solution has an objective smaller by more than this share.
     max_iter : int, default=10000

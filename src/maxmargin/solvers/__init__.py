@@ -20,7 +20,7 @@ from maxmargin.solvers.cutting_plane import cut_classes, cut_pairs, cutting_plan
 from maxmargin.solvers.dual_coordinate_descent import avsf, dcd, online
 from maxmargin.solvers.newton import newton
 from maxmargin.solvers.run import Callback, Outcome, Run, Solver
-from maxmargin.solvers.sequential_dual_method import class_weights, eg, sdm
+from maxmargin.solvers.sequential_dual_method import class_weights, eg, newton_classes, sdm
 
 __all__ = ["MULTICLASS_SOLVERS", "RANKING_SOLVERS", "SOLVERS", "solve"]
 
@@ -35,8 +35,14 @@ SOLVERS: dict[str, Solver] = {
 }
 #: The solvers of several classes at once, by formulation.
 MULTICLASS_SOLVERS: dict[str, dict[str, Solver]] = {
-    "crammer_singer": {"auto": auto_classes, "sdm": sdm, "eg": eg, "cutting_plane": cut_classes},
-    "weston_watkins": {"auto": auto_classes, "sdm": sdm},
+    "crammer_singer": {
+        "auto": auto_classes,
+        "sdm": sdm,
+        "newton": newton_classes,
+        "eg": eg,
+        "cutting_plane": cut_classes,
+    },
+    "weston_watkins": {"auto": auto_classes, "sdm": sdm, "newton": newton_classes},
 }
 #: The solvers of ranking problems.
 RANKING_SOLVERS: dict[str, Solver] = {"auto": cut_pairs, "cutting_plane": cut_pairs}
@@ -68,8 +74,8 @@ def solve(
         The method: "dcd" is dual coordinate descent with shrinking, "avsf" the same with adaptive selection
         frequencies, "online" with rows picked at random, "newton" Newton's method in the primal, "cutting_plane"
         (hinge only) that of cutting planes. "auto" chooses. Several classes at once are solved by "sdm", the sequential
-        dual method, and, in the formulation of Crammer & Singer, by its rivals "eg", exponentiated gradient, and
-        "cutting_plane". Ranking problems are solved by "cutting_plane".
+        dual method, by "newton", for few weights in all, and, in the formulation of Crammer & Singer, by the rivals
+        "eg", exponentiated gradient, and "cutting_plane". Ranking problems are solved by "cutting_plane".
     tol : float, default=1e-3
         Stop when ``(primal - dual) / |primal|`` is at most this, computed exactly.
     max_iter : int, default=10000

@@ -13,6 +13,9 @@ from maxmargin.losses import Floats
 from maxmargin.multiclass import FORMULATIONS, MulticlassProblem
 from maxmargin.solvers.run import OnReport, Outcome, RawOutcome, Run
 
+#: Of all classes together, for which Newton's method takes about a gigabyte.
+MOST_WEIGHTS = 8192
+
 
 def sdm(problem: MulticlassProblem, run: Run, alpha: Csr | None, max_passes: float = np.inf) -> Outcome:
     """Row after row, each to the optimum of its own variables, by adaptive frequencies if ``run.adaptive``."""
@@ -23,6 +26,17 @@ def sdm(problem: MulticlassProblem, run: Run, alpha: Csr | None, max_passes: flo
 def eg(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Outcome:
     """Rows at random, a multiplicative step on each."""
     return _solve("eg", _core.exponentiated_gradient, _core.Order.UNIFORM, problem, run, alpha, np.inf)
+
+
+def newton_classes(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Outcome:
+    """Newton's method, which needs a square matrix with a row for each weight of each class."""
+    weights = problem.n_classes * (problem.shape[1] + 1)
+    if weights > MOST_WEIGHTS:
+        raise ValueError(
+            f"solver='newton' needs a matrix of {weights:,} x {weights:,} entries for {problem.n_classes} classes and "
+            f"{problem.shape[1]:,} features, and takes up to {MOST_WEIGHTS:,} only; use 'sdm' or 'auto'"
+        )
+    return _solve("newton", _core.multiclass_newton, _core.Order.PERMUTED, problem, run, alpha, np.inf)
 
 
 def _solve(
