@@ -66,7 +66,7 @@ class MulticlassNewton {
             center_ = problem_.variables();
             losses = pass(w, width);
         }
-        for (int steps = 0;;) {
+        for (int steps = 0, failures = 0, attempts = 0;;) {
             const double primal = 0.5 * dot(w, w) + losses;
             const double dual = problem_.dual(sums_);
             double distance = 0.0;  // half the square of the gradient
@@ -78,8 +78,10 @@ class MulticlassNewton {
                              static_cast<std::int64_t>(curved_.size()), w});
             const double gap = std::max(primal - dual, 0.0);
             const bool near = gap <= close * tol_ * std::abs(primal);
-            const bool solved = distance <= (near ? solved_near : solved_far) * gap || distance <= rounding * primal;
-            const bool last = monitor_.look() || outcome.epochs >= max_iter_ || width < smallest_width;
+            const bool solved = distance <= (near ? solved_near * std::max(gap, tol_ * primal) : solved_far * gap) ||
+                                distance <= rounding * primal;
+            const bool last =
+                monitor_.look() || outcome.epochs >= max_iter_ || width < smallest_width || attempts >= most_attempts;
             if (rough_ && (near || last)) {
                 return outcome;
             }
@@ -89,6 +91,7 @@ class MulticlassNewton {
                 outcome.certificate = problem_.certify(sums_);
                 outcome.check_seconds += monitor_.seconds() - before;
                 const bool converged = outcome.certificate.gap() <= tol_;
+                ++attempts;
                 if (converged || last) {
                     const Exit limit = outcome.epochs >= max_iter_ ? Exit::max_iter : Exit::budget;
                     outcome.exit = converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : limit;
@@ -96,7 +99,7 @@ class MulticlassNewton {
                     return outcome;
                 }
             }
-            if (solved || steps >= most_steps) {
+            if ((solved && !near) || steps >= most_steps) {
                 center_ = problem_.variables();
                 width *= steps <= few_steps ? narrowing : solved ? slow_narrowing : 1.0;
                 steps = 0;
@@ -108,7 +111,7 @@ class MulticlassNewton {
             if (!find_direction(w, width, near)) {
                 width = 0.0;  // the matrix is not positive definite any more: give up
             } else if (!search_line(w, width, losses)) {
-                width *= widening;
+                width *= ++failures > most_failures ? 0.0 : widening;
                 losses = pass(w, width);
             }
         }
@@ -119,6 +122,8 @@ class MulticlassNewton {
     static constexpr double solved_far = 1e-2, solved_near = 1e-6, rounding = 1e-18;
     static constexpr double narrowing = 0.3, slow_narrowing = 0.6;
     static constexpr double widening = 3.0;
+    static constexpr int most_failures = 5;   // of line searches
+    static constexpr int most_attempts = 10;  // to find the variables' own weights good enough
     static constexpr int few_steps = 6;
     static constexpr double smallest_width = 1e-9;
     static constexpr int most_steps = 15;                // for one center

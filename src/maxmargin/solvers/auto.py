@@ -93,5 +93,4 @@ def auto_classes(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Out
         if outcome.exit is not _core.Exit.BUDGET:
             return outcome
         alpha = outcome.alpha
-    outcome = newton_classes(problem, run, alpha)
-    return sdm(problem, run, outcome.alpha) if outcome.exit is _core.Exit.BUDGET else outcome
+    return newton_classes(problem, run, alpha)

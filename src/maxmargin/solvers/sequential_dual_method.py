@@ -29,14 +29,18 @@ def eg(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Outcome:
 
 
 def newton_classes(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Outcome:
-    """Newton's method, which needs a square matrix with a row for each weight of each class."""
+    """Newton's method, which needs a square matrix with a row for each weight of each class.
+
+    Where rounding keeps it from the tolerance, its dual variables are a good start for the sequential dual method.
+    """
     weights = problem.n_classes * (problem.shape[1] + 1)
     if weights > MOST_WEIGHTS:
         raise ValueError(
             f"solver='newton' needs a matrix of {weights:,} x {weights:,} entries for {problem.n_classes} classes and "
             f"{problem.shape[1]:,} features, and takes up to {MOST_WEIGHTS:,} only; use 'sdm' or 'auto'"
         )
-    return _solve("newton", _core.multiclass_newton, _core.Order.PERMUTED, problem, run, alpha, np.inf)
+    outcome = _solve("newton", _core.multiclass_newton, _core.Order.PERMUTED, problem, run, alpha, np.inf)
+    return sdm(problem, run, outcome.alpha) if outcome.exit is _core.Exit.BUDGET else outcome
 
 
 def _solve(
