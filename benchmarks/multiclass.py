@@ -28,6 +28,7 @@ from benchmarks.datasets import ROOT, folder, load
 from benchmarks.report import Table, describe_machine
 from maxmargin import LinearSVC, MulticlassProblem, Solution, solve
 from maxmargin.classification import problems_of, starts_of, train_classifier
+from maxmargin.cross_validation import fold_numbers
 from maxmargin.model import best_index, linear_scores, weight_rows
 from maxmargin.one_versus_rest import Silent
 
@@ -235,8 +236,8 @@ def draw(curves: dict[tuple[str, str], list[tuple[float, float]]], path: Path) -
 
 
 def accuracy(names: list[str], splits: int) -> Iterator[str]:
-    """60 / 20 / 20 % for training, choice of C, and test; then training on 80 %."""
-    table = Table(["data", "ovr", "crammer_singer", "weston_watkins", "best C", "the paper's"])
+    """60 / 20 / 20 % for training, choice of C, and test; then training on 80 %, or on 95 % where rows are missing."""
+    table = Table(["data", "trained on", "ovr", "crammer_singer", "weston_watkins", "best C", "the paper's"])
     for name in (name for name in names if name in PAPER):
         found, more = load_classes(name), load_classes(f"{name}.t")
         if found is None:
@@ -246,43 +247,69 @@ def accuracy(names: list[str], splits: int) -> Iterator[str]:
             X, y = sp.vstack([X, more[0]], format="csr"), np.concatenate([y, more[1]])
         if name not in UNNORMALISED:
             X = sp.csr_matrix(X.multiply(1 / np.sqrt(np.asarray(X.multiply(X).sum(axis=1))))).astype(np.float32)
-        means, chosen = [], []
+        shares: dict[str, list[str]] = {"80 %": []} | ({"95 %": []} if more is None else {})
+        chosen = []
         for multi_class in ("ovr", "crammer_singer", "weston_watkins"):
             scores = [tuned_accuracy(X, y, multi_class, split) for split in range(splits)]
-            means.append(f"{100 * np.mean([score for score, _ in scores]):.2f}")
+            shares["80 %"].append(f"{100 * np.mean([score for score, _ in scores]):.2f}")
+            if more is None:
+                left_out = [accuracy_without(X, y, multi_class, scores[0][1], fold) for fold in range(20)]
+                shares["95 %"].append(f"{100 * np.mean(left_out):.2f}")
             chosen.append("/".join(f"{C:g}" for _, C in scores))
-        table.add([name, *means, ", ".join(chosen), ", ".join(f"{value:.2f}" for value in PAPER[name])])
+        for share, means in shares.items():
+            table.add([name, share, *means, ", ".join(chosen), ", ".join(f"{value:.2f}" for value in PAPER[name])])
     yield "## Test accuracy"
     yield (
         f"In percent, hinge loss, C tuned over {', '.join(f'{C:g}' for C in GRID)}; {splits} random class-stratified "
         "partition(s) into 60 % for training, 20 % for the choice of C and 20 % for the test (the paper: 10). The "
-        "news20 of the benchmark has the 15,935 rows of the training part only; its rows are scaled to norm 1, as in "
-        "the paper."
+        "news20 of the benchmark has the 15,935 rows of the training part only, with rows scaled to norm 1 as in the "
+        "paper; the paper trains on 80 % of 19,928. With the same C and 20 folds of 5 % left out, which is nearly as "
+        "many rows to train on, it comes out as in the line below."
     )
     yield table.markdown()
 
 
-def tuned_accuracy(X: Any, y: Any, multi_class: str, seed: int) -> tuple[float, float]:
-    from maxmargin.cross_validation import fold_numbers
-
-    fold = fold_numbers(y, 5, seed)
+def train_on(X: Any, y: Any, multi_class: str, C: Any, starts: Any = None) -> list[Solution]:
+    """With weight 0 for the rows that are left out."""
     n_classes = int(y.max()) + 1
-    common = {"multi_class": multi_class, "seed": 0, "bias": 1.0, "loss": "hinge", "tol": 1e-2}
     listeners = [Silent()] * len(problems_of(multi_class, n_classes))
+    return train_classifier(
+        X,
+        y,
+        n_classes,
+        C,
+        multi_class=multi_class,
+        seed=0,
+        listeners=listeners,
+        bias=1.0,
+        loss="hinge",
+        tol=1e-2,
+        starts=starts,
+    )
 
-    def correct(solutions: list[Solution], rows: Any) -> float:
-        weights = weight_rows([solution.weights for solution in solutions])
-        return float(np.mean(best_index(linear_scores(X, weights[:, :-1], weights[:, -1]))[rows] == y[rows]))
 
+def share_correct(solutions: list[Solution], X: Any, y: Any, rows: Any) -> float:
+    """The accuracy on some of the rows."""
+    weights = weight_rows([solution.weights for solution in solutions])
+    return float(np.mean(best_index(linear_scores(X, weights[:, :-1], weights[:, -1]))[rows] == y[rows]))
+
+
+def tuned_accuracy(X: Any, y: Any, multi_class: str, seed: int) -> tuple[float, float]:
+    """Test accuracy, and the C that was best on the rows for its choice."""
+    fold = fold_numbers(y, 5, seed)
     scores, starts = {}, None
     for C in GRID:
-        kept = np.where(fold < 3, C, 0.0)
-        solutions = train_classifier(X, y, n_classes, kept, listeners=listeners, starts=starts, **common)
-        starts = starts_of(solutions, y, multi_class, n_classes)
-        scores[C] = correct(solutions, fold == 3)
+        solutions = train_on(X, y, multi_class, np.where(fold < 3, C, 0.0), starts)
+        starts = starts_of(solutions, y, multi_class, int(y.max()) + 1)
+        scores[C] = share_correct(solutions, X, y, fold == 3)
     best = max(scores, key=lambda C: scores[C])
-    final = train_classifier(X, y, n_classes, np.where(fold < 4, best, 0.0), listeners=listeners, **common)
-    return correct(final, fold == 4), best
+    return share_correct(train_on(X, y, multi_class, np.where(fold < 4, best, 0.0)), X, y, fold == 4), best
+
+
+def accuracy_without(X: Any, y: Any, multi_class: str, C: float, left_out: int) -> float:
+    """Accuracy on one twentieth of the rows after training on the others."""
+    fold = fold_numbers(y, 20, 0)
+    return share_correct(train_on(X, y, multi_class, np.where(fold != left_out, C, 0.0)), X, y, fold == left_out)
 
 
 def threads(repeats: int) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,60 +115,31 @@ _Lists = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]
 # the same coming back: values, classes, and how many each row has; weights lie feature by feature
 _ClassOutcome = tuple[_Outcome, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]
 
-def sequential_dual_method(
-    rows: Rows,
-    labels: NDArray[np.int32],
-    C: NDArray[np.float64],
-    formulation: Formulation,
-    classes: int,
-    bias: float,
-    order: Order,
-    shrinking: bool,
-    alpha: _Lists | None,
-    tol: float,
-    max_iter: int,
-    max_passes: float,
-    time_limit: float,
-    seed: int,
-    on_report: _OnReport | None,
-    stop: StopFlag,
-) -> _ClassOutcome: ...
-def exponentiated_gradient(
-    rows: Rows,
-    labels: NDArray[np.int32],
-    C: NDArray[np.float64],
-    formulation: Formulation,
-    classes: int,
-    bias: float,
-    order: Order,
-    shrinking: bool,
-    alpha: _Lists | None,
-    tol: float,
-    max_iter: int,
-    max_passes: float,
-    time_limit: float,
-    seed: int,
-    on_report: _OnReport | None,
-    stop: StopFlag,
-) -> _ClassOutcome: ...
-def multiclass_newton(
-    rows: Rows,
-    labels: NDArray[np.int32],
-    C: NDArray[np.float64],
-    formulation: Formulation,
-    classes: int,
-    bias: float,
-    order: Order,
-    shrinking: bool,
-    alpha: _Lists | None,
-    tol: float,
-    max_iter: int,
-    max_passes: float,
-    time_limit: float,
-    seed: int,
-    on_report: _OnReport | None,
-    stop: StopFlag,
-) -> _ClassOutcome: ...
+class _MulticlassSolver(Protocol):
+    def __call__(
+        self,
+        rows: Rows,
+        labels: NDArray[np.int32],
+        C: NDArray[np.float64],
+        formulation: Formulation,
+        classes: int,
+        bias: float,
+        order: Order,
+        shrinking: bool,
+        alpha: _Lists | None,
+        tol: float,
+        max_iter: int,
+        max_passes: float,
+        time_limit: float,
+        seed: int,
+        on_report: _OnReport | None,
+        stop: StopFlag,
+    ) -> _ClassOutcome: ...
+
+sequential_dual_method: _MulticlassSolver
+exponentiated_gradient: _MulticlassSolver
+multiclass_newton: _MulticlassSolver
+
 def cut_classes(
     rows: Rows,
     labels: NDArray[np.int32],
