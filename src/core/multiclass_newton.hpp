@@ -80,8 +80,8 @@ class MulticlassNewton {
             const bool near = gap <= close * tol_ * std::abs(primal);
             const bool solved = distance <= (near ? solved_near * std::max(gap, tol_ * primal) : solved_far * gap) ||
                                 distance <= rounding * primal;
-            const bool last =
-                monitor_.look() || outcome.epochs >= max_iter_ || width < smallest_width || attempts >= most_attempts;
+            const bool stuck = width < smallest_width || attempts >= most_attempts || failures > most_failures;
+            const bool last = monitor_.look() || outcome.epochs >= max_iter_ || stuck;
             if (rough_ && (near || last)) {
                 return outcome;
             }
@@ -109,9 +109,10 @@ class MulticlassNewton {
             ++steps;
             ++outcome.epochs;
             if (!find_direction(w, width, near)) {
-                width = 0.0;  // the matrix is not positive definite any more: give up
+                failures = most_failures + 1;  // the matrix is not positive definite any more
             } else if (!search_line(w, width, losses)) {
-                width *= ++failures > most_failures ? 0.0 : widening;
+                ++failures;
+                width *= widening;
                 losses = pass(w, width);
             }
         }

@@ -18,9 +18,9 @@ from maxmargin.solution import Solution
 from maxmargin.solvers.auto import auto, auto_classes
 from maxmargin.solvers.cutting_plane import cut_classes, cut_pairs, cutting_plane
 from maxmargin.solvers.dual_coordinate_descent import avsf, dcd, online
+from maxmargin.solvers.multiclass import class_weights, eg, newton_classes, sdm
 from maxmargin.solvers.newton import newton
 from maxmargin.solvers.run import Callback, Outcome, Run, Solver
-from maxmargin.solvers.sequential_dual_method import class_weights, eg, newton_classes, sdm
 
 __all__ = ["MULTICLASS_SOLVERS", "RANKING_SOLVERS", "SOLVERS", "solve"]
 

@@ -30,9 +30,9 @@ from maxmargin.losses import Floats
 from maxmargin.multiclass import MulticlassProblem
 from maxmargin.problems import BinaryProblem
 from maxmargin.solvers.dual_coordinate_descent import avsf, dcd
+from maxmargin.solvers.multiclass import newton_classes, sdm
 from maxmargin.solvers.newton import newton
 from maxmargin.solvers.run import Outcome, Run
-from maxmargin.solvers.sequential_dual_method import newton_classes, sdm
 
 #: With more features the Hessian no longer pays as a matrix.
 MOST_NEWTON_FEATURES = 512

@@ -15,8 +15,8 @@ from maxmargin.losses import LOSSES, Floats
 from maxmargin.multiclass import MulticlassProblem
 from maxmargin.problems import BinaryProblem
 from maxmargin.ranking import RankingProblem
+from maxmargin.solvers.multiclass import class_stage
 from maxmargin.solvers.run import OnReport, Outcome, RawOutcome, Run
-from maxmargin.solvers.sequential_dual_method import class_stage
 
 
 def cutting_plane(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
