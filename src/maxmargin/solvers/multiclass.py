@@ -1,4 +1,4 @@
-"""Several classes at once: the sequential dual method (Keerthi et al. 2008), Newton's method, exponentiated gradient."""
+"""Several classes at once: sequential dual method (Keerthi et al. 2008), Newton's method, exponentiated gradient."""
 
 from __future__ import annotations
 
