@@ -14,6 +14,8 @@ LOSS_NAMES = ["hinge", "squared_hinge", "least_squares"]
 SOLVER_NAMES = ["auto", "dcd", "avsf", "online", "newton"]
 HINGE_SOLVERS = [*SOLVER_NAMES, "cutting_plane"]
 SOLVER_LOSSES = [(solver, loss) for loss in LOSS_NAMES for solver in SOLVER_NAMES] + [("cutting_plane", "hinge")]
+#: What can be solved with a bias outside the regulariser.
+FREE_BIAS = [(solver, loss) for solver, loss in SOLVER_LOSSES if solver != "cutting_plane"]
 
 
 def random_problem(rows=60, features=8, seed=0, density=1.0, noise=0.5):

@@ -16,7 +16,10 @@ def test_core_and_numpy_agree_on_the_certificate(loss, bias, storage):
     problem = BinaryProblem(storage(X), y, C, loss=loss, bias=bias)
     upper = np.minimum(LOSSES[loss].upper(C), 5.0)
     alpha = rng.uniform(max(LOSSES[loss].lower, -2.0), upper) * (C > 0)
-    weights, primal, dual = _core.certify(problem.rows, problem.y, problem.C, problem.loss.dual, bias, alpha)
+    weights, same, primal, dual = _core.certify(
+        problem.rows, problem.y, problem.C, problem.loss.dual, (bias, False), alpha
+    )
+    np.testing.assert_array_equal(same, alpha)
     truth = problem.certificate(alpha)
     np.testing.assert_allclose(weights, problem.weights(alpha), rtol=1e-10, atol=1e-12)
     assert primal == pytest.approx(truth.primal, rel=1e-10)

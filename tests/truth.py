@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import lsq_linear, nnls
+from scipy.linalg import null_space
+from scipy.optimize import lsq_linear, minimize_scalar, nnls
 
 
 def optimum(X, y, C, loss, bias=0.0):
@@ -27,6 +28,40 @@ def optimum(X, y, C, loss, bias=0.0):
     return _primal(A.T @ alpha, A, lambda z: C * np.maximum(z, 0) ** 2)
 
 
+def free_bias_optimum(X, y, C, loss):
+    """The optimal value with a bias outside the regulariser, from the dual with its condition y'a = 0.
+
+    The condition is fulfilled by ``a = N u`` with the columns of ``N`` orthogonal to ``y``. The value is that of the
+    primal at the weights that ``a`` gives, minimised over the bias by scipy.
+    """
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+    C = np.broadcast_to(np.asarray(C, dtype=float), len(y))
+    keep = C > 0
+    X, y, C = X[keep], y[keep], C[keep]
+    A = y[:, None] * X
+    Q = A @ A.T + np.diag(np.zeros(len(y)) if loss == "hinge" else 1 / (2 * C))
+    N = null_space(y[np.newaxis].astype(float))
+    if loss == "least_squares":
+        alpha = N @ np.linalg.solve(N.T @ Q @ N, N.sum(axis=0))
+    else:
+        inside = np.where(y > 0, 1 / (y > 0).sum(), 1 / (y < 0).sum()) * C.min() / 2
+        G, h = -N, np.zeros(len(y))
+        if loss == "hinge":
+            G, h = np.vstack([G, N]), np.concatenate([h, C])
+        alpha = N @ _interior_point(N.T @ Q @ N, N.sum(axis=0), G, h, N.T @ inside)
+    w = A.T @ alpha
+    power = 1 if loss == "hinge" else 2
+    slack = (lambda z: z) if loss == "least_squares" else (lambda z: np.maximum(z, 0))
+
+    def value(b):
+        return 0.5 * w @ w + C @ slack(1 - y * (X @ w + b)) ** power
+
+    positions = y - X @ w
+    brackets = (positions.min() - 1, positions.max() + 1)
+    best = minimize_scalar(value, bounds=brackets, method="bounded", options={"xatol": 1e-13, "maxiter": 500})
+    return min(best.fun, min(value(b) for b in positions))
+
+
 def multiclass_optimum(X, y, C, formulation, bias=0.0):
     """The optimal value of a multi-class problem, from its dual as a general quadratic program.
 
@@ -39,10 +74,12 @@ def multiclass_optimum(X, y, C, formulation, bias=0.0):
     pairs = [(i, m) for i in range(len(y)) for m in range(len(classes)) if m != y[i] and C[i] > 0]
     A = np.array([np.outer(classes[y[i]] - classes[m], X[i]).ravel() for i, m in pairs])
     if formulation == "weston_watkins":
-        alpha = _interior_point(A @ A.T, np.eye(len(pairs)), np.array([C[i] for i, _ in pairs]))
+        rows, upper = np.eye(len(pairs)), np.array([C[i] for i, _ in pairs])
     else:
-        rows = np.array([[float(i == j) for j, _ in pairs] for i in range(len(y)) if C[i] > 0])
-        alpha = _interior_point(A @ A.T, rows, C[C > 0])
+        rows, upper = np.array([[float(i == j) for j, _ in pairs] for i in range(len(y)) if C[i] > 0]), C[C > 0]
+    G, h = np.vstack([-np.eye(len(pairs)), rows]), np.concatenate([np.zeros(len(pairs)), upper])
+    alpha = _interior_point(A @ A.T, np.ones(len(pairs)), G, h, rows.T @ (upper / (2 * rows.sum(axis=1))))
+    alpha = np.maximum(alpha, 0.0)
     w = A.T @ alpha
     slack = np.full((len(y), len(classes)), 0.0)
     for (i, m), z in zip(pairs, 1 - A @ w, strict=True):
@@ -50,17 +87,14 @@ def multiclass_optimum(X, y, C, formulation, bias=0.0):
     return 0.5 * w @ w + C @ (slack.max(axis=1) if formulation == "crammer_singer" else slack.sum(axis=1))
 
 
-def _interior_point(Q, rows, upper):
-    """min 1/2 a'Qa - e'a with a >= 0 and rows @ a <= upper, by a primal-dual interior point method."""
-    n, m = len(Q), len(rows)
-    G = np.vstack([-np.eye(n), rows])
-    h = np.concatenate([np.zeros(n), upper])
-    a = rows.T @ (upper / (2 * rows.sum(axis=1)))
-    s, z = h - G @ a, np.ones(n + m)
+def _interior_point(Q, linear, G, h, a):
+    """min 1/2 a'Qa - linear'a with G a <= h, by a primal-dual interior point method, from an a inside."""
+    n, m = len(Q), len(G)
+    s, z = h - G @ a, np.ones(m)
     for _ in range(100):
-        gradient = Q @ a - 1 + G.T @ z
-        gap = s @ z / (n + m)
-        if gap < 1e-13 * max(upper) and np.abs(gradient).max() < 1e-9:
+        gradient = Q @ a - linear + G.T @ z
+        gap = s @ z / m
+        if gap < 1e-13 * max(h.max(), 1.0) and np.abs(gradient).max() < 1e-9:
             break
 
         def step(target, gradient=gradient, s=s, z=z):
@@ -78,11 +112,11 @@ def _interior_point(Q, rows, upper):
         except np.linalg.LinAlgError:  # rows of zeros leave the optimum free in directions that do not matter
             break
         t = min(longest(s, ds), longest(z, dz))
-        center = ((s + t * ds) @ (z + t * dz) / (n + m) / gap) ** 3
+        center = ((s + t * ds) @ (z + t * dz) / m / gap) ** 3
         da, ds, dz = step(center * gap)
         t = 0.99 * min(longest(s, ds), longest(z, dz))
         a, s, z = a + t * da, s + t * ds, z + t * dz
-    return np.maximum(a, 0.0)
+    return a
 
 
 def _primal(w, A, losses):

@@ -36,6 +36,7 @@ template <class T>
 using StridedVector = nb::ndarray<const T, nb::ndim<1>, nb::device::cpu>;
 using Array = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 using DualOfLoss = std::tuple<double, double, double>;
+using ValueAndFree = std::tuple<double, bool>;
 
 Array to_numpy(std::vector<double>&& values) {
     auto* owned = new std::vector<double>(std::move(values));
@@ -114,6 +115,10 @@ Loss make_loss(const DualOfLoss& dual) {
     return {std::get<0>(dual), std::get<1>(dual), std::get<2>(dual)};
 }
 
+Bias make_bias(const ValueAndFree& column) {
+    return {std::get<0>(column), std::get<1>(column)};
+}
+
 // Runs a solver with the interpreter unlocked. Python code it calls back may raise: that ends the solver, then is
 // raised here.
 template <class Solver>
@@ -164,13 +169,14 @@ nb::tuple run(double time_limit, const nb::object& on_report, const StopFlag& st
 }
 
 nb::tuple py_descend(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C,
-                     const DualOfLoss& dual_of_loss, double bias, OrderName order, bool shrinking,
+                     const DualOfLoss& dual_of_loss, const ValueAndFree& bias_column, OrderName order, bool shrinking,
                      const std::optional<StridedVector<double>>& alpha, double tol, std::int64_t max_iter,
                      double max_passes, double time_limit, std::uint64_t seed, const nb::object& on_report,
                      const StopFlag& stop) {
     return run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
         const Loss loss = make_loss(dual_of_loss);
-        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias);
+        const Bias bias = make_bias(bias_column);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias.value);
         const Options options{order, shrinking, tol, max_iter, max_passes, seed};
         const Outcome outcome = descend(x.rows, variables, loss, bias, options, monitor, weights);
         alphas = alphas_of(variables);
@@ -179,12 +185,13 @@ nb::tuple py_descend(const PyRows& x, const StridedVector<std::int8_t>& y, const
 }
 
 nb::tuple py_newton(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C,
-                    const DualOfLoss& dual_of_loss, double bias, const std::optional<StridedVector<double>>& alpha,
-                    double tol, std::int64_t max_iter, double time_limit, const nb::object& on_report,
-                    const StopFlag& stop) {
+                    const DualOfLoss& dual_of_loss, const ValueAndFree& bias_column,
+                    const std::optional<StridedVector<double>>& alpha, double tol, std::int64_t max_iter,
+                    double time_limit, const nb::object& on_report, const StopFlag& stop) {
     return run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
         const Loss loss = make_loss(dual_of_loss);
-        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias);
+        const Bias bias = make_bias(bias_column);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias.value);
         const Outcome outcome = newton(x.rows, variables, loss, bias, tol, max_iter, monitor, weights);
         alphas = alphas_of(variables);
         return outcome;
@@ -201,7 +208,7 @@ nb::tuple py_cut(const PyRows& x, const StridedVector<std::int8_t>& y, const Str
         CutStart start;
         std::vector<double> point, coefficients;
         if (alpha) {
-            certify(x.rows, variables, hinge, bias, point);
+            certify(x.rows, variables, hinge, {bias, false}, point);
             for (const Variable& v : variables) {
                 coefficients.push_back(v.y * v.alpha);
                 start.offset += v.alpha;
@@ -447,16 +454,20 @@ nb::tuple py_count(const PyPairs& ranked, const Vector<double>& scores) {
 }
 
 nb::tuple py_certify(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C,
-                     const DualOfLoss& dual_of_loss, double bias, const StridedVector<double>& alpha) {
-    std::vector<double> weights;
+                     const DualOfLoss& dual_of_loss, const ValueAndFree& bias_column,
+                     const StridedVector<double>& alpha) {
+    std::vector<double> weights, alphas;
     Certificate certificate;
     {
         nb::gil_scoped_release unlocked;
         const Loss loss = make_loss(dual_of_loss);
-        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias);
+        const Bias bias = make_bias(bias_column);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias.value);
         certificate = certify(x.rows, variables, loss, bias, weights);
+        alphas = alphas_of(variables);
     }
-    return nb::make_tuple(to_numpy(std::move(weights)), certificate.primal, certificate.dual);
+    return nb::make_tuple(to_numpy(std::move(weights)), to_numpy(std::move(alphas)), certificate.primal,
+                          certificate.dual);
 }
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> py_score(const PyRows& x, const Matrix<double>& weights,

@@ -24,10 +24,11 @@ inline double gap_share(const Loss& loss, const Variable& v, double z) {
     return loss.primal(z, v.C) + 0.5 * loss.diagonal(v.C) * v.alpha * v.alpha - v.alpha * z;
 }
 
-// `is_hidden(i)` tells whether row i is outside the active set; rows of weight zero take no part.
+// `w` must be the weights of the variables, which must fulfil the condition of a free bias. `is_hidden(i)` tells
+// whether row i is outside the active set; rows of weight zero take no part.
 template <class Rows, class IsHidden>
 Certificate certify(const BinaryProblem<Rows>& problem, const std::vector<double>& w, IsHidden is_hidden) {
-    double losses = 0.0, dual_terms = 0.0, norm = 0.0;
+    double losses = 0.0, dual_terms = 0.0;
     Certificate result;
     for (std::size_t i = 0; i < problem.size(); ++i) {
         const Variable& v = problem.variables[i];
@@ -41,9 +42,7 @@ Certificate certify(const BinaryProblem<Rows>& problem, const std::vector<double
             result.hidden_gap += gap_share(problem.loss, v, z);
         }
     }
-    for (const double value : w) {
-        norm += value * value;
-    }
+    const double norm = problem.squared_norm(w);
     result.primal = 0.5 * norm + losses;
     result.dual = dual_terms - 0.5 * norm;
     return result;

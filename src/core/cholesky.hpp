@@ -26,15 +26,16 @@ class SymmetricMatrix {
     std::vector<double> entries_;
 };
 
-// The Cholesky factor of I + scale * A. False when that is not numerically positive definite.
-inline bool factorise_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor) {
+// The Cholesky factor of I + scale * A, with `last` instead of the last 1. False when that is not numerically positive
+// definite.
+inline bool factorise_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, double last = 1.0) {
     const std::size_t n = A.size();
     for (std::size_t i = 0; i < n; ++i) {
         double* Li = factor.row(i);
         for (std::size_t j = 0; j < i; ++j) {
             Li[j] = (scale * A.row(i)[j] - dense_dot(Li, factor.row(j), j)) / factor.row(j)[j];
         }
-        const double pivot = 1.0 + scale * A.row(i)[i] - dense_dot(Li, Li, i);
+        const double pivot = (i + 1 < n ? 1.0 : last) + scale * A.row(i)[i] - dense_dot(Li, Li, i);
         if (!(pivot > 0.0)) {
             return false;
         }
@@ -55,9 +56,10 @@ inline void solve_factorised(const SymmetricMatrix& factor, std::vector<double>&
     }
 }
 
-// Solves (I + scale * A) x = b in place of b.
-inline bool solve_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::vector<double>& b) {
-    if (!factorise_shifted(A, scale, factor)) {
+// Solves (I + scale * A) x = b in place of b, with `last` instead of the last 1.
+inline bool solve_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::vector<double>& b,
+                          double last = 1.0) {
+    if (!factorise_shifted(A, scale, factor, last)) {
         return false;
     }
     solve_factorised(factor, b);

@@ -7,7 +7,7 @@
 #include "orders.hpp"
 
 namespace maxmargin {
-Outcome descend(const AnyRows& any_rows, std::span<Variable> variables, const Loss& loss, double bias,
+Outcome descend(const AnyRows& any_rows, std::span<Variable> variables, const Loss& loss, Bias bias,
                 const Options& options, Monitor& monitor, std::vector<double>& w) {
     std::vector<RowIndex> candidates;  // rows of weight zero take no part
     candidates.reserve(variables.size());
@@ -19,7 +19,7 @@ Outcome descend(const AnyRows& any_rows, std::span<Variable> variables, const Lo
     Random random(options.seed);
     return std::visit(
         [&]<class Rows>(const Rows& rows) {
-            const BinaryProblem<Rows> problem{rows, variables, loss, bias};
+            const BinaryProblem<Rows> problem{rows, variables, loss, bias.value, bias.free};
             auto run = [&]<class Order>(Order order) {
                 return DualCoordinateDescent<Rows, Order>(problem, std::move(order), random, monitor, options).run(w);
             };

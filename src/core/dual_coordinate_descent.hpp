@@ -9,7 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "anchored_bias.hpp"
 #include "certificate.hpp"
+#include "free_bias.hpp"
 #include "monitor.hpp"
 #include "orders.hpp"
 #include "problem.hpp"
@@ -23,25 +25,35 @@ class DualCoordinateDescent {
   public:
     DualCoordinateDescent(BinaryProblem<Rows> problem, Order order, Random& random, Monitor& monitor,
                           const Options& options)
-        : problem_(problem), order_(std::move(order)), random_(random), monitor_(monitor), options_(options) {}
+        : problem_(problem),
+          order_(std::move(order)),
+          random_(random),
+          monitor_(monitor),
+          options_(options),
+          bias_(problem) {}
 
     // Starts from the alphas in the problem's variables and leaves the best ones there, with the weights that belong to
     // them.
     Outcome run(std::vector<double>& w) {
         const bool warm = std::any_of(problem_.variables.begin(), problem_.variables.end(),
                                       [](const Variable& v) { return v.alpha != 0.0; });
-        problem_.rebuild_weights(w);
-        dual_ = warm ? certify(problem_, w).dual : 0.0;
-        const double check_cost = static_cast<double>(problem_.rows.stored() + row_cost * problem_.size());
+        weights_of(problem_, w);
+        dual_ = warm && !problem_.free_bias ? certify(problem_, w).dual : 0.0;
+        bias_.start(problem_, w.back());
+        // Certificates of balanced variables need their weights, too.
+        const double pass_cost = static_cast<double>(problem_.rows.stored() + row_cost * problem_.size());
+        const double check_cost = problem_.free_bias ? 2.0 * pass_cost : pass_cost;
         double credit = check_share * check_cost;
-        double work_left = options_.max_passes * check_cost;
+        double work_left = options_.max_passes * pass_cost;
         Certificate last;
+        double previous = infinity;
         double trust = 1.0;  // exact gap / estimate of the sweep, when both were last known
         while (true) {
             const Sweep sweep = epoch(w);
             ++epochs_;
             order_.end_epoch();
             dual_ += sweep.gain;
+            bias_.end_epoch(w.back());
             credit += check_share * sweep.work;
             work_left -= sweep.work;
             bool check = monitor_.look() || epochs_ >= options_.max_iter || work_left <= 0.0 || credit >= check_cost;
@@ -55,21 +67,20 @@ class DualCoordinateDescent {
                 continue;
             }
             credit -= check_cost;
-            if (hopeful) {
-                problem_.rebuild_weights(w);
-            }
             const double before = monitor_.seconds();
+            const Iterate descent = make_pair(w, hopeful);
             last = certify(problem_, w, [this](std::size_t i) { return order_.hidden(i); });
             dual_ = last.dual;
-            if (last.gap() <= options_.tol && !hopeful) {
-                problem_.rebuild_weights(w);
+            if (last.gap() <= options_.tol && !hopeful && !problem_.free_bias) {
+                problem_.sum_rows(w);
                 last = certify(problem_, w);
             }
             remember(last);
             check_seconds_ += monitor_.seconds() - before;
             const double difference = last.primal - last.dual;
             if (sweep.gap > 0.0) {
-                trust = std::clamp((difference - last.hidden_gap) / sweep.gap, 0.1, 1.0);
+                const double most = bias_.anchored() ? infinity : 1.0;  // the sweep knows nothing of the anchor
+                trust = std::clamp((difference - last.hidden_gap) / sweep.gap, 0.1, most);
             }
             monitor_.report({epochs_, monitor_.seconds(), last.primal, last.dual, last.gap(),
                              static_cast<std::int64_t>(order_.active()), w});
@@ -82,10 +93,13 @@ class DualCoordinateDescent {
             if (epochs_ >= options_.max_iter || work_left <= 0.0) {
                 return best(w, work_left <= 0.0 ? Exit::budget : Exit::max_iter);
             }
-            if (last.hidden_gap > 0.5 * difference || sweep.gain <= 0.0) {
+            const bool stuck = bias_.anchored() && difference > 0.9 * previous;  // the anchor may have left hidden rows
+            previous = difference;
+            if (last.hidden_gap > 0.5 * difference || sweep.gain <= 0.0 || stuck) {
                 order_.restart();
                 last.hidden_gap = 0.0;
             }
+            go_on(descent, w);
         }
     }
 
@@ -105,6 +119,7 @@ class DualCoordinateDescent {
         const std::span<const RowIndex> schedule = order_.schedule(random_);
         const Loss loss = problem_.loss;
         double* w = weights.data();
+        const std::size_t last = problem_.features();
         Sweep sweep;
         std::size_t work = 0;
         for (std::size_t k = 0; k < schedule.size(); ++k) {
@@ -125,13 +140,14 @@ class DualCoordinateDescent {
                 sweep.gap += gap_share(loss, v, z);
             }
             if (!order_.shrinks(i, v, loss.lower, upper, G)) {
-                const double alpha = minimiser(v, G, loss.lower, upper);
+                const double alpha = minimiser(v, v.curvature + bias_.curvature(), G, loss.lower, upper);
                 const double d = alpha - v.alpha;
                 double gain = 0.0;
                 if (d != 0.0) {
                     v.alpha = alpha;
-                    problem_.add_row(i, d * v.y, w);
-                    gain = -d * (G + 0.5 * v.curvature * d);
+                    problem_.rows.axpy(i, d * v.y, w);
+                    w[last] += d * v.y * bias_.step();
+                    gain = -d * (G + 0.5 * (v.curvature + bias_.curvature()) * d);
                     sweep.gain += gain;
                     cost += problem_.rows.stored(i);
                 }
@@ -147,11 +163,42 @@ class DualCoordinateDescent {
     }
 
     // The exact solution of (5), eq. 9. A zero row without diagonal has zero curvature and goes to its bound at once.
-    static double minimiser(const Variable& v, double G, double lower, double upper) {
-        if (v.curvature > 0.0) {
-            return clip(v.alpha - G / v.curvature, lower, upper);
+    static double minimiser(const Variable& v, double curvature, double G, double lower, double upper) {
+        if (curvature > 0.0) {
+            return clip(v.alpha - G / curvature, lower, upper);
         }
         return G < 0.0 ? upper : lower;
+    }
+
+    // What the descent goes on from; without a free bias the last of the weights is enough.
+    struct Iterate {
+        double bias;
+        std::vector<double> alphas, weights;
+    };
+
+    // Feasible variables with their own weights: a free bias needs them balanced. `exactly` removes rounding errors.
+    Iterate make_pair(std::vector<double>& w, bool exactly) {
+        Iterate descent{w.back(), {}, {}};
+        if (problem_.free_bias) {
+            descent.alphas = problem_.alphas();
+            descent.weights = w;
+            balance(problem_);
+            weights_of(problem_, w);
+        } else if (exactly) {
+            problem_.sum_rows(w);
+        } else if (bias_.anchored()) {
+            w.back() = problem_.bias * imbalance(problem_);
+        }
+        return descent;
+    }
+
+    void go_on(const Iterate& descent, std::vector<double>& w) {
+        if (problem_.free_bias) {
+            problem_.assign(descent.alphas);
+            w = descent.weights;
+        } else if (bias_.anchored()) {
+            w.back() = descent.bias;
+        }
     }
 
     void remember(const Certificate& certificate) {
@@ -159,16 +206,12 @@ class DualCoordinateDescent {
             return;
         }
         best_ = certificate;
-        best_alpha_.resize(problem_.size());
-        std::transform(problem_.variables.begin(), problem_.variables.end(), best_alpha_.begin(),
-                       [](const Variable& v) { return v.alpha; });
+        problem_.copy_alphas(best_alpha_);
     }
 
     Outcome best(std::vector<double>& w, Exit exit) {
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            problem_.variables[i].alpha = best_alpha_[i];
-        }
-        problem_.rebuild_weights(w);
+        problem_.assign(best_alpha_);
+        weights_of(problem_, w);
         const Certificate exact = certify(problem_, w);
         return {exact, epochs_, exact.gap() <= options_.tol ? Exit::converged : exit, check_seconds_};
     }
@@ -180,6 +223,7 @@ class DualCoordinateDescent {
     const Options& options_;
     std::int64_t epochs_ = 0;
     double dual_ = 0.0;
+    AnchoredBias bias_;
     double check_seconds_ = 0.0;
     Certificate best_;
     std::vector<double> best_alpha_;

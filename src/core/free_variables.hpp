@@ -10,6 +10,7 @@
 
 #include "certificate.hpp"
 #include "cholesky.hpp"
+#include "free_bias.hpp"
 #include "orders.hpp"
 #include "problem.hpp"
 
@@ -42,11 +43,11 @@ class FreeVariables {
     Certificate improve(std::vector<double>& w, Certificate best, double tol) {
         factorise();
         for (int round = 0; round < most_rounds && solvable_ && best.gap() > tol; ++round) {
-            const std::vector<double> alphas = current(), weights = w;
+            const std::vector<double> alphas = problem_.alphas(), weights = w;
             step(w);
             const Certificate moved = certify(problem_, w);
             if (!(moved.gap() < best.gap())) {
-                restore(alphas);
+                problem_.assign(alphas);
                 w = weights;
                 break;
             }
@@ -83,24 +84,35 @@ class FreeVariables {
             change[k] = problem_.slack(rows_[k], w.data());
         }
         solve_factorised(factor_, change);
+        if (problem_.free_bias) {
+            keep_balance(change);
+        }
         for (std::size_t k = 0; k < rows_.size(); ++k) {
             Variable& v = problem_.variables[rows_[k]];
             const double alpha = clip(v.alpha + change[k] / ridge_, problem_.loss.lower, problem_.loss.upper(v.C));
             problem_.add_row(rows_[k], (alpha - v.alpha) * v.y, w.data());
             v.alpha = alpha;
         }
+        if (problem_.free_bias) {
+            balance(problem_);
+            weights_of(problem_, w);
+        }
     }
 
-    std::vector<double> current() const {
-        std::vector<double> alphas(rows_.size());
-        std::transform(rows_.begin(), rows_.end(), alphas.begin(),
-                       [this](RowIndex i) { return problem_.variables[i].alpha; });
-        return alphas;
-    }
-
-    void restore(const std::vector<double>& alphas) {
+    // The bias changes, too, and so all slacks by the same amount, by so much that sum_i y_i a_i stays.
+    void keep_balance(std::vector<double>& change) const {
+        std::vector<double> unit(rows_.size());
         for (std::size_t k = 0; k < rows_.size(); ++k) {
-            problem_.variables[rows_[k]].alpha = alphas[k];
+            unit[k] = problem_.variables[rows_[k]].y;
+        }
+        solve_factorised(factor_, unit);
+        double numerator = 0.0, denominator = 0.0;
+        for (std::size_t k = 0; k < rows_.size(); ++k) {
+            numerator += problem_.variables[rows_[k]].y * change[k];
+            denominator += problem_.variables[rows_[k]].y * unit[k];
+        }
+        for (std::size_t k = 0; k < rows_.size() && denominator > 0.0; ++k) {
+            change[k] -= numerator / denominator * unit[k];
         }
     }
 

@@ -21,6 +21,7 @@
 
 #include "certificate.hpp"
 #include "dual_coordinate_descent.hpp"
+#include "free_bias.hpp"
 #include "free_variables.hpp"
 #include "monitor.hpp"
 #include "near_rows.hpp"
@@ -55,6 +56,7 @@ class Newton {
     // `w`.
     Outcome run(std::vector<double>& w) {
         near_.collect(w, smooth_, infinity);
+        find_bias(w);
         for (std::int64_t iteration = 1;; ++iteration) {
             const State state = differentiate(w);
             const double gap = state.certificate.gap();
@@ -69,7 +71,7 @@ class Newton {
             }
             if (last || may_finish(gap, stage_done)) {
                 std::vector<double> pair;
-                const Certificate exact = finish(pair, gap, last);
+                const Certificate exact = finish(w, pair, gap, last);
                 if (exact.gap() <= tol_ || last) {
                     w = std::move(pair);
                     monitor_.report({iteration, monitor_.seconds(), exact.primal, exact.dual, exact.gap(),
@@ -98,6 +100,7 @@ class Newton {
     static constexpr double always_cheap = 2e7;           // stored values; some ten milliseconds
     static constexpr double close = 4.0;                  // to the tolerance, for coordinate descent to be tried
     static constexpr double polish_passes = 12.0;         // and how much of it
+    static constexpr int most_bias_trials = 10;
 
     struct State {
         Certificate certificate;  // of the true problem, at w and the alphas of w
@@ -120,9 +123,11 @@ class Newton {
     // variables that lie between their bounds, then by a few epochs of coordinate descent, most of them over few rows.
     // When the fit has to end here (`last`) this may take some passes more than its limits: the answer is so much
     // better.
-    Certificate finish(std::vector<double>& pair, double gap, bool last) {
+    Certificate finish(const std::vector<double>& w, std::vector<double>& pair, double gap, bool last) {
         const double before = monitor_.seconds();
-        problem_.rebuild_weights(pair);
+        pair = w;
+        balance(problem_);
+        weights_of(problem_, pair);
         Certificate exact = certify(problem_, pair);
         check_seconds_ += monitor_.seconds() - before;
         const double affordable = std::max(8.0 * static_cast<double>(problem_.rows.stored()), always_cheap);
@@ -162,6 +167,7 @@ class Newton {
         w = best_weights_;
         smooth_.diagonal_times_C = best_width_;
         near_.collect(w, smooth_, infinity);
+        find_bias(w);
         differentiate(w);
     }
 
@@ -197,11 +203,12 @@ class Newton {
                 problem_.add_row(i, alpha * problem_.variables[i].y, gradient_.data());
             }
         }
-        double norm = 0.0, alpha_norm = 0.0;
+        const double norm = problem_.squared_norm(w), alpha_norm = problem_.squared_norm(gradient_);
         for (std::size_t j = 0; j < gradient_.size(); ++j) {
-            norm += w[j] * w[j];
-            alpha_norm += gradient_[j] * gradient_[j];
             gradient_[j] = w[j] - gradient_[j];
+        }
+        if (problem_.free_bias) {
+            gradient_.back() = 0.0;  // by find_bias
         }
         State state;
         state.certificate.primal = 0.5 * norm + losses;
@@ -230,11 +237,41 @@ class Newton {
     }
 
     void move(std::vector<double>& w) {
+        step(w);
+        find_bias(w);
+        monitor_.poll(problem_.rows.stored());
+    }
+
+    // The best bias for the weights, if it is free.
+    void find_bias(std::vector<double>& w) {
+        if (!problem_.free_bias) {
+            return;
+        }
+        for (int trial = 0;; ++trial) {
+            bias_terms_.clear();
+            for (std::size_t k = 0; k < near_.rows.size(); ++k) {
+                const double y = problem_.variables[near_.rows[k]].y;
+                bias_terms_.push_back({y * near_.slack[k], near_.C[k], y});
+            }
+            const double far = -smooth_.upper_per_C * near_.far_sum().back() / problem_.bias;
+            const double t = best_curved_bias(smooth_, bias_terms_, 0.0, near_.far_C() > 0.0 ? far : 0.0);
+            w.back() += t / problem_.bias;
+            if (near_.covers(near_.distance(w))) {
+                for (std::size_t k = 0; k < near_.rows.size(); ++k) {
+                    near_.slack[k] -= t * bias_terms_[k].y;
+                }
+                return;
+            }
+            near_.collect(w, smooth_, trial < most_bias_trials ? reach * std::abs(t / problem_.bias) : infinity);
+        }
+    }
+
+    void step(std::vector<double>& w) {
         if (!near_.covers(near_.distance(w) + length())) {
             near_.collect(w, smooth_, reach * length());
         }
         near_.find_slopes(direction_);
-        const double t = line_search(w);
+        const double t = line_search(w, dot(gradient_, direction_), 0.01);
         for (std::size_t j = 0; j < w.size(); ++j) {
             w[j] += t * direction_[j];
         }
@@ -243,7 +280,6 @@ class Newton {
         } else {
             near_.collect(w, smooth_, reach * length());
         }
-        monitor_.poll(problem_.rows.stored());
     }
 
     static double dot(const std::vector<double>& a, const std::vector<double>& b) {
@@ -273,10 +309,11 @@ class Newton {
     }
 
     // The root of the derivative along the step, which is continuous, rising and piecewise linear.
-    double line_search(const std::vector<double>& w) const {
+    // Found to `accuracy`, a share of the derivative at the start.
+    double line_search(const std::vector<double>& w, double initial, double accuracy) const {
         const double far = near_.far_C() > 0.0 ? smooth_.upper_per_C * dot(near_.far_sum(), direction_) : 0.0;
-        const double wd = dot(w, direction_) - far, dd = dot(direction_, direction_);
-        const double initial = dot(gradient_, direction_);
+        const double wd = problem_.regularised_dot(w, direction_) - far;
+        const double dd = problem_.regularised_dot(direction_, direction_);
         const double scale = 1.0 / smooth_.diagonal_times_C, lower = smooth_.lower, upper_per_C = smooth_.upper_per_C;
         const double *slack = near_.slack.data(), *slope = near_.slope.data(), *weight = near_.C.data();
         double t = 1.0, low = 0.0, high = infinity;
@@ -288,7 +325,7 @@ class Newton {
                 first -= clipped * u;
                 second += a == clipped ? u * u * inverse : 0.0;
             }
-            if (std::abs(first) <= 0.01 * std::abs(initial)) {
+            if (std::abs(first) <= accuracy * std::abs(initial)) {
                 break;
             }
             (first < 0.0 ? low : high) = t;
@@ -311,6 +348,7 @@ class Newton {
     std::optional<DenseHessian<Rows>> hessian_;
     std::vector<double> gradient_;
     std::vector<double> direction_;
+    std::vector<BiasTerm> bias_terms_;
     double check_seconds_ = 0.0;
     double best_gap_ = infinity;
     double next_polish_ = infinity;

@@ -59,7 +59,10 @@ class DenseHessian {
 
     // In place of -g in `d`. False when rounding has made the matrix indefinite.
     bool solve(double diagonal_times_C, std::vector<double>& d) {
-        return solve_shifted(scatter_, 1.0 / diagonal_times_C, factor_, d);
+        const double scale = 1.0 / diagonal_times_C, bias_curvature = scale * scatter_.row(size_ - 1)[size_ - 1];
+        // A free bias gets a trace of a regulariser, or without curved rows one that holds it where it is.
+        const double free_last = bias_curvature > 0.0 ? 1e-12 * bias_curvature : 1.0;
+        return solve_shifted(scatter_, scale, factor_, d, problem_.free_bias ? free_last : 1.0);
     }
 
     // Forget the sum, so that the next set_curved builds it anew without the rounding errors of many small changes.
@@ -99,6 +102,9 @@ void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss
         problem.rows.add_squares(i, inverse(i), diagonal.data());
         diagonal[size - 1] += inverse(i) * problem.bias * problem.bias;
     }
+    if (problem.free_bias) {
+        diagonal.back() -= diagonal.back() > 1.0 ? 1.0 : 0.0;
+    }
     auto precondition = [&] {
         std::transform(residual.begin(), residual.end(), diagonal.begin(), scaled.begin(), std::divides<>());
         return std::inner_product(residual.begin(), residual.end(), scaled.begin(), 0.0);
@@ -109,6 +115,7 @@ void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss
     p = scaled;
     for (std::size_t iteration = 0; iteration < size && rho > enough && !monitor.look(); ++iteration) {
         Hp = p;
+        Hp.back() = problem.free_bias ? 0.0 : Hp.back();
         for (const RowIndex i : curved) {
             const double xp = problem.rows.dot(i, p.data()) + problem.bias * p[size - 1];
             problem.add_row(i, inverse(i) * xp, Hp.data());

@@ -35,15 +35,16 @@ struct Outcome {
 };
 
 // Starts from the alphas in `variables` and leaves the best ones there, with the weights that belong to them in `w`.
-Outcome descend(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, double bias,
-                const Options& options, Monitor& monitor, std::vector<double>& w);
+Outcome descend(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, Bias bias, const Options& options,
+                Monitor& monitor, std::vector<double>& w);
 
 // Newton's method in the primal, from the weights of the alphas in `variables`; leaves there what `descend` leaves.
-Outcome newton(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, double bias, double tol,
+Outcome newton(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, Bias bias, double tol,
                std::int64_t max_iter, Monitor& monitor, std::vector<double>& w);
 
-// The exact values of given alphas, with w built from them.
-Certificate certify(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, double bias,
+// The exact values of given alphas, with w built from them. With a free bias the alphas are first moved onto its
+// condition.
+Certificate certify(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, Bias bias,
                     std::vector<double>& w);
 
 struct CuttingOptions {

@@ -36,12 +36,15 @@ _OnReport = Callable[[int, float, float, float, float, int, NDArray[np.float64]]
 # weights, alpha, primal, dual, epochs, exit, seconds spent on certificates
 _Outcome = tuple[NDArray[np.float64], NDArray[np.float64], float, float, int, Exit, float]
 
+# the value of the constant column, and whether its weight is free of the regulariser
+_BiasColumn = tuple[float, bool]
+
 def descend(
     rows: Rows,
     y: NDArray[np.int8],
     C: NDArray[np.float64],
     loss: tuple[float, float, float],
-    bias: float,
+    bias: _BiasColumn,
     order: Order,
     shrinking: bool,
     alpha: NDArray[np.float64] | None,
@@ -58,7 +61,7 @@ def newton(
     y: NDArray[np.int8],
     C: NDArray[np.float64],
     loss: tuple[float, float, float],
-    bias: float,
+    bias: _BiasColumn,
     alpha: NDArray[np.float64] | None,
     tol: float,
     max_iter: int,
@@ -168,9 +171,9 @@ def certify(
     y: NDArray[np.int8],
     C: NDArray[np.float64],
     loss: tuple[float, float, float],
-    bias: float,
+    bias: _BiasColumn,
     alpha: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], float, float]: ...
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]: ...
 def score(rows: Rows, weights: NDArray[np.float64], intercepts: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
 # complaints as (line, column, message, excerpt, caret), dropped, smallest, largest, data, indices, indptr,

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopFlag
+from maxmargin.losses import LOSSES
 from maxmargin.multiclass import FORMULATIONS, MulticlassProblem
 from maxmargin.one_versus_rest import Listener, check_memory, positive_classes, seeds_of, train_one_versus_rest
 from maxmargin.solution import Solution
-from maxmargin.solvers import MULTICLASS_SOLVERS, SOLVERS, solve
+from maxmargin.solvers import MULTICLASS_SOLVERS, SOLVERS, check_solver, solve
 
 #: How more than two classes are treated.
 MULTI_CLASS = ("ovr", *FORMULATIONS)
@@ -26,15 +27,23 @@ def problems_of(multi_class: str, n_classes: int) -> list[int | None]:
     return list(positive_classes(n_classes)) if multi_class == "ovr" else [None]
 
 
-def check_combination(multi_class: str, solver: str, loss: str) -> None:
-    """Refuse a solver or a loss that the treatment of classes does not know."""
+def check_combination(multi_class: str, solver: str, loss: str, penalize_bias: bool) -> None:
+    """Refuse a solver, a loss or a free bias that the treatment of classes or the solver does not know."""
     solvers = SOLVERS if multi_class == "ovr" else MULTICLASS_SOLVERS[multi_class]
     if solver not in solvers:
         raise ValueError(
             f"solver={solver!r} does not work with multi_class={multi_class!r}; choose from {list(solvers)}"
         )
-    if multi_class != "ovr" and loss not in JOINT_LOSSES:
+    if multi_class == "ovr":
+        check_solver(solver, LOSSES[loss], penalize_bias)
+        return
+    if loss not in JOINT_LOSSES:
         raise ValueError(f"loss={loss!r} does not work with multi_class={multi_class!r}, which is a hinge loss")
+    if not penalize_bias:
+        raise ValueError(
+            f"multi_class={multi_class!r} regularises its intercepts; one outside the regulariser needs "
+            "multi_class='ovr'"
+        )
 
 
 def train_classifier(
@@ -47,6 +56,7 @@ def train_classifier(
     seed: int,
     listeners: Sequence[Listener],
     bias: float,
+    penalize_bias: bool = True,
     loss: str = "squared_hinge",
     starts: Sequence[Any] | None = None,
     time_limit: float | None = None,
@@ -74,6 +84,8 @@ def train_classifier(
         One for each of `problems_of`.
     bias : float
         Value of the constant column; 0 means none.
+    penalize_bias : bool, default=True
+        Whether its weight is regularised; always so for one problem over all classes.
     loss : str
         The loss of one-versus-rest.
     starts : sequence, optional
@@ -113,6 +125,7 @@ def train_classifier(
             seeds=seeds_of(seed, n_classes),
             listeners=listeners,
             bias=bias,
+            penalize_bias=penalize_bias,
             loss=loss,
             alphas=starts,
             time_limit=time_limit,

@@ -86,7 +86,7 @@ def cross_validate(
     on_fold : callable, optional
         Called with the number of each fold when it is done.
     **options
-        Passed to ``solve``, and ``loss``.
+        Passed to ``solve``, and ``loss`` and ``penalize_bias``.
 
     Returns
     -------

@@ -51,6 +51,7 @@ def train_one_versus_rest(
     seeds: Sequence[int],
     listeners: Sequence[Listener],
     bias: float,
+    penalize_bias: bool = True,
     loss: str = "squared_hinge",
     alphas: Sequence[Floats] | None = None,
     time_limit: float | None = None,
@@ -74,6 +75,8 @@ def train_one_versus_rest(
         One per binary problem.
     bias : float
         Value of the constant column; 0 means none.
+    penalize_bias : bool, default=True
+        Whether its weight is regularised.
     loss : str
         The loss.
     alphas : sequence of arrays, optional
@@ -113,7 +116,7 @@ def train_one_versus_rest(
         listener.begin()
         y = np.where(labels == positives[task], np.int8(1), np.int8(-1))
         solution = solve(
-            BinaryProblem(X, y, C, loss=loss, bias=bias, rows=rows),
+            BinaryProblem(X, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias, rows=rows),
             alpha=None if alphas is None else y * alphas[task],
             time_limit=None if time_limit is None else max(time_limit - (time.perf_counter() - start), 1e-9),
             seed=seeds[task],

@@ -5,7 +5,9 @@ The formulas here are plain numpy and are the readable truth; the C++ core compu
     primal(w)      1/2 |w|^2 + sum_i loss_i(1 - y_i w.x_i)
     dual(alpha)    sum_i (alpha_i - D_ii alpha_i^2 / 2) - 1/2 |sum_i alpha_i y_i x_i|^2
 
-``w`` includes the bias as its last entry (eq. 3 of Hsieh et al.), multiplied by a constant column ``bias``.
+``w`` includes the bias as its last entry (eq. 3 of Hsieh et al.), multiplied by a constant column ``bias``. Where the
+bias is free of the regulariser, ``|w|^2`` leaves it out, dual variables must fulfil ``sum_i y_i alpha_i = 0``, and the
+weights of such variables come with the bias that is best for them.
 """
 
 from __future__ import annotations
@@ -87,7 +89,9 @@ class BinaryProblem:
     loss : {"hinge", "squared_hinge", "least_squares"} or Loss, default="squared_hinge"
         The loss.
     bias : float, default=0.0
-        Value of an implicit constant column, whose weight is regularised like the others. 0 means none.
+        Value of an implicit constant column. 0 means none.
+    penalize_bias : bool, default=True
+        Whether the weight of that column is regularised like the others. If not, its value does not matter.
     rows : optional
         The result of ``make_rows(X)``, to share it between problems over the same ``X``.
 
@@ -106,6 +110,7 @@ class BinaryProblem:
     C: Floats
     loss: Loss
     bias: float
+    penalize_bias: bool
     rows: _core.Rows
 
     def __init__(
@@ -116,6 +121,7 @@ class BinaryProblem:
         *,
         loss: str | Loss = "squared_hinge",
         bias: float = 0.0,
+        penalize_bias: bool = True,
         rows: _core.Rows | None = None,
     ) -> None:
         self.X = X
@@ -129,6 +135,14 @@ class BinaryProblem:
             raise ValueError(f"loss={loss!r} is unknown; choose from {sorted(LOSSES)}")
         self.loss = LOSSES[loss] if isinstance(loss, str) else loss
         self.bias = check_bias(bias)
+        self.penalize_bias = bool(penalize_bias)
+        if not penalize_bias and bias == 0:
+            raise ValueError("penalize_bias=False needs a bias; use bias=1.0")
+
+    @property
+    def bias_column(self) -> tuple[float, bool]:
+        """The constant column as the C++ core takes it: its value, and whether its weight is free."""
+        return self.bias, not self.penalize_bias
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -143,20 +157,52 @@ class BinaryProblem:
     def weights(self, alpha: ArrayLike) -> Floats:
         """``w = sum_i y_i alpha_i x_i`` (eq. 11), the bias last."""
         signed = self.y * np.asarray(alpha, dtype=np.float64)
-        return np.append(self.X.T @ signed, self.bias * signed.sum())
+        w = self.X.T @ signed
+        return np.append(w, self.bias * signed.sum() if self.penalize_bias else self.best_bias(w))
+
+    def best_bias(self, w: ArrayLike) -> float:
+        """The weight of the constant column for which the losses are smallest, given the other weights.
+
+        The slack of a row is ``y_i (p_i - b)`` with ``p_i = y_i - w.x_i``, so the slope of the losses changes at these
+        positions only. Where all of an interval is best, the middle of it.
+        """
+        used = self.C > 0
+        y, C, p = self.y[used], self.C[used], (self.y - self.X @ np.asarray(w, dtype=np.float64))[used]
+        if self.loss.diagonal_times_C == 0.0:
+            order = np.argsort(p, kind="stable")
+            p, slopes = p[order], np.cumsum(C[order]) - C[y > 0].sum()
+            first = min(int(np.argmax(slopes >= -1e-14 * C.sum())), len(p) - 1)
+            flat = slopes[first] <= 1e-14 * C.sum() and first + 1 < len(p)
+            return float((p[first] + p[first + 1]) / 2 if flat else p[first]) / self.bias
+        low, high = float(p.min()), float(p.max())
+        for _ in range(200):
+            b = (low + high) / 2
+            slope = -np.sum(
+                C * y * np.clip(y * (p - b) / self.loss.diagonal_times_C, self.loss.lower, self.loss.upper_per_C)
+            )
+            low, high = (b, high) if slope < 0 else (low, b)
+        return (low + high) / 2 / self.bias
 
     def primal(self, w: ArrayLike) -> float:
         """The objective at weights whose last entry is the bias."""
         w = np.asarray(w, dtype=np.float64)
-        return float(0.5 * w @ w + self.loss.primal(1.0 - self.margins(w), self.C).sum())
+        return float(0.5 * self._squared_norm(w) + self.loss.primal(1.0 - self.margins(w), self.C).sum())
 
     def dual(self, alpha: ArrayLike) -> float:
-        """The dual objective, a lower bound of every primal value; ``-inf`` outside the bounds."""
+        """The dual objective, a lower bound of every primal value; ``-inf`` where ``alpha`` is not feasible."""
         alpha = np.asarray(alpha, dtype=np.float64)
         if np.any(alpha < np.where(self.C > 0, self.loss.lower, 0.0)) or np.any(alpha > self.loss.upper(self.C)):
             return -np.inf
-        w = self.weights(alpha)
-        return float(self.loss.dual_terms(alpha, self.C).sum() - 0.5 * w @ w)
+        signed = self.y * alpha
+        if not self.penalize_bias and abs(signed.sum()) > 1e-12 * np.abs(signed).sum():
+            return -np.inf
+        w = np.append(self.X.T @ signed, self.bias * signed.sum())
+        return float(self.loss.dual_terms(alpha, self.C).sum() - 0.5 * self._squared_norm(w))
+
+    def _squared_norm(self, w: Floats) -> float:
+        """``|w|^2`` as the regulariser counts it."""
+        regularised = w if self.penalize_bias else w[:-1]
+        return float(regularised @ regularised)
 
     def certificate(self, alpha: ArrayLike) -> Certificate:
         """Both objectives for dual variables and the weights that belong to them."""

@@ -62,7 +62,7 @@ def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any)
     output = Output(given["quiet"], given["as_json"])
     solvers = solvers or _all_solvers(given["multi_class"], given["loss"])
     for solver in solvers:
-        check_combination(given["multi_class"], solver, given["loss"])
+        check_combination(given["multi_class"], solver, given["loss"], penalize_bias=True)
     loaded = read_data(source(data), read_options(**given))
     classes, labels = labels_and_classes(loaded, data)
     results: list[dict[str, Any]] = []
@@ -102,7 +102,9 @@ def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any)
 def _all_solvers(multi_class: str, loss: str) -> tuple[str, ...]:
     if multi_class != "ovr":
         return MULTICLASS_SOLVERS[multi_class]
-    return tuple(name for name in SOLVERS if name != "cutting_plane" or loss == "hinge")
+    from maxmargin.solvers import LOSSES_OF
+
+    return tuple(name for name in SOLVERS if loss in LOSSES_OF.get(name, (loss,)))
 
 
 def _ours(X: Any, labels: Any, n_classes: int, solver: str, given: dict[str, Any]) -> dict[str, Any]:

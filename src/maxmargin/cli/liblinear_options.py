@@ -63,6 +63,8 @@ def parse_liblinear(text: str) -> tuple[dict[str, Any], list[str]]:
                 raise ValueError(f"--liblinear: {word} needs a number")
             value = value or words.pop(0)
         _take(name, value, options, notes)
+    if options.get("no_penalize_intercept") and options.get("intercept_scaling") != 1.0:
+        raise ValueError("--liblinear: -R needs -B 1")
     if weights:
         options["class_weight"] = tuple(weights)
     return options, notes
@@ -97,7 +99,7 @@ def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> N
     elif name == "-C":
         raise ValueError("--liblinear: -C searches for C; use  maxmargin cv")
     elif name == "-R":
-        raise ValueError("--liblinear: -R (unregularised bias) is not available; a large -B, such as 100, comes close")
+        options["no_penalize_intercept"] = True
     elif name == "-p":
         raise ValueError("--liblinear: -p belongs to regression, which maxmargin does not do")
     else:

@@ -16,6 +16,7 @@ _CLASSIFY_ONLY = (
     "loss",
     "multi_class",
     "no_intercept",
+    "no_penalize_intercept",
     "intercept_scaling",
     "class_weight",
     "no_shrinking",

@@ -193,7 +193,7 @@ def _parameters(given: dict[str, Any], class_weight: Any) -> dict[str, Any]:
         "tol": given["tol"],
         "max_iter": given["max_iter"],
         "fit_intercept": not given["no_intercept"],
-        "penalize_intercept": True,
+        "penalize_intercept": not given["no_penalize_intercept"],
         "intercept_scaling": given["intercept_scaling"],
         "class_weight": class_weight,
         "shrinking": not given["no_shrinking"],

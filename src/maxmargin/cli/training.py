@@ -35,6 +35,7 @@ training = stacked(
         "--max-iter", type=click.IntRange(1), default=10_000, show_default=True, help="Most epochs per class and stage."
     ),
     click.option("--no-intercept", is_flag=True, help="Fit no intercept."),
+    click.option("--no-penalize-intercept", is_flag=True, help="Leave the intercept out of the regulariser."),
     click.option(
         "--intercept-scaling",
         type=Positive(),
@@ -62,11 +63,15 @@ def solver_options(given: dict[str, Any]) -> dict[str, Any]:
     loss_given = context.get_parameter_source("loss") is click.core.ParameterSource.COMMANDLINE
     if given["multi_class"] != "ovr" and given["loss"] != "hinge" and loss_given:
         raise click.UsageError(f"--multi-class {given['multi_class']} is a hinge loss; leave out --loss", context)
-    check_combination(given["multi_class"], given["solver"], given["loss"])
-    if given["no_intercept"] and given["intercept_scaling"] != 1.0:
-        raise ValueError("--intercept-scaling has no meaning with --no-intercept")
+    check_combination(given["multi_class"], given["solver"], given["loss"], not given["no_penalize_intercept"])
+    for name in ("no_intercept", "no_penalize_intercept"):
+        if given[name] and given["intercept_scaling"] != 1.0:
+            raise ValueError(f"--intercept-scaling has no meaning with --{name.replace('_', '-')}")
+    if given["no_intercept"] and given["no_penalize_intercept"]:
+        raise ValueError("--no-penalize-intercept has no meaning with --no-intercept")
     return {
         "bias": 0.0 if given["no_intercept"] else given["intercept_scaling"],
+        "penalize_bias": not given["no_penalize_intercept"],
         "multi_class": given["multi_class"],
         "loss": given["loss"],
         "solver": given["solver"],

@@ -53,8 +53,9 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         Most epochs (or Newton steps, or cuts) per class and stage.
     fit_intercept : bool, default=True
         Whether to fit an intercept, as the weight of a constant column (never copied into ``X``).
-    penalize_intercept : {True}, default=True
-        The intercept is regularised like any other weight.
+    penalize_intercept : bool, default=True
+        Whether the intercept is regularised like any other weight, as in LIBLINEAR; False leaves it out of the
+        regulariser, as in LIBSVM and the textbooks. False needs "ovr", and any solver but "cutting_plane".
     intercept_scaling : float, default=1.0
         Value of the constant column. Larger values regularise the intercept less.
     class_weight : dict or "balanced", default=None
@@ -216,6 +217,7 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
             seed=_seed(self.random_state),
             listeners=self._start_callbacks(X, y, sample_weight, classes, problems),
             bias=self.intercept_scaling if self.fit_intercept else 0.0,
+            penalize_bias=self.penalize_intercept,
             loss=self.loss,
             starts=self._starts(X, labels, len(classes)),
             time_limit=None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - start), 1e-9),
@@ -263,12 +265,11 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         return labels_of_scores(self.decision_function(X), self.classes_)
 
     def _refuse_what_does_not_combine(self) -> None:
-        if not self.penalize_intercept:
-            raise ValueError(
-                "penalize_intercept=False is not supported by any solver yet; use penalize_intercept=True "
-                "with a large intercept_scaling (100, say), which leaves the intercept nearly free"
-            )
-        check_combination(self.multi_class, self.solver, self.loss)
+        check_combination(self.multi_class, self.solver, self.loss, self.penalize_intercept)
+        if not self.penalize_intercept and not self.fit_intercept:
+            raise ValueError("penalize_intercept=False has no meaning with fit_intercept=False; leave it at True")
+        if not self.penalize_intercept and self.intercept_scaling != 1.0:
+            raise ValueError("intercept_scaling has no meaning with penalize_intercept=False; leave it at 1.0")
         if self.fit_intercept is False and self.intercept_scaling != 1.0:
             raise ValueError("intercept_scaling has no meaning with fit_intercept=False; leave it at 1.0")
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from maxmargin import _core
 from maxmargin.csr import Csr
-from maxmargin.losses import Floats
+from maxmargin.losses import LOSSES, Floats, Loss
 from maxmargin.multiclass import FORMULATIONS, MulticlassProblem, as_lists
 from maxmargin.problems import BinaryProblem, Certificate
 from maxmargin.ranking import RankingProblem
@@ -33,6 +33,10 @@ SOLVERS: dict[str, Solver] = {
     "newton": newton,
     "cutting_plane": cutting_plane,
 }
+#: The losses of solvers that do not take all of them.
+LOSSES_OF: dict[str, tuple[str, ...]] = {"cutting_plane": ("hinge",)}
+#: The solvers for which the bias is a weight like all others.
+PENALIZED_BIAS_ONLY = ("cutting_plane",)
 #: The solvers of several classes at once, by formulation.
 MULTICLASS_SOLVERS: dict[str, dict[str, Solver]] = {
     "crammer_singer": {
@@ -119,6 +123,8 @@ def solve(
     solvers, kind = _solvers_of(problem)
     if solver not in solvers:
         raise ValueError(f"solver={solver!r} is unknown{kind}; choose from {list(solvers)}")
+    if isinstance(problem, BinaryProblem):
+        check_solver(solver, problem.loss, problem.penalize_bias)
     if not acceleration and solvers[solver] not in (cutting_plane, cut_pairs, cut_classes):
         raise ValueError(f"acceleration=False is for solver='cutting_plane', not for {solver!r}")
     if not adaptive and solvers[solver] is not sdm:
@@ -167,6 +173,17 @@ def solve(
     )
 
 
+def check_solver(solver: str, loss: Loss, penalize_bias: bool) -> None:
+    """Refuse a loss or a free bias that a solver of binary problems does not know."""
+    losses = LOSSES_OF.get(solver, tuple(LOSSES))
+    if solver in LOSSES_OF and loss.dual not in [LOSSES[name].dual for name in losses]:
+        names = " or ".join(f"loss={name!r}" for name in losses)
+        raise ValueError(f"solver={solver!r} works with {names} only, not with {loss.name!r}")
+    if not penalize_bias and solver in PENALIZED_BIAS_ONLY:
+        others = [name for name in SOLVERS if name not in PENALIZED_BIAS_ONLY]
+        raise ValueError(f"solver={solver!r} knows no intercept outside the regulariser; choose from {others}")
+
+
 def _solvers_of(problem: Any) -> tuple[dict[str, Solver], str]:
     """The solvers by name, and for what they are."""
     if isinstance(problem, RankingProblem):
@@ -193,11 +210,11 @@ def _best(problem: BinaryProblem | MulticlassProblem, run: Run, start_alpha: Any
         candidates.append(Outcome(weights, alpha, primal, dual, 0, _core.Exit.STOPPED, 0.0))
     elif start_alpha is not None:
         assert isinstance(problem, BinaryProblem)
-        alpha = np.clip(start_alpha, np.where(problem.C > 0, problem.loss.lower, 0.0), problem.loss.upper(problem.C))
-        weights, primal, dual = _core.certify(
-            problem.rows, problem.y, problem.C, problem.loss.dual, problem.bias, alpha
+        feasible = np.clip(start_alpha, np.where(problem.C > 0, problem.loss.lower, 0.0), problem.loss.upper(problem.C))
+        weights, feasible, primal, dual = _core.certify(
+            problem.rows, problem.y, problem.C, problem.loss.dual, problem.bias_column, feasible
         )
-        candidates.append(Outcome(weights, alpha, primal, dual, 0, _core.Exit.STOPPED, 0.0))
+        candidates.append(Outcome(weights, feasible, primal, dual, 0, _core.Exit.STOPPED, 0.0))
     return min(candidates, key=lambda outcome: Certificate(outcome.primal, outcome.dual).gap)
 
 

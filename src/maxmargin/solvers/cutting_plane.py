@@ -11,7 +11,7 @@ import numpy as np
 
 from maxmargin import _core
 from maxmargin.csr import Csr
-from maxmargin.losses import LOSSES, Floats
+from maxmargin.losses import Floats
 from maxmargin.multiclass import MulticlassProblem
 from maxmargin.problems import BinaryProblem
 from maxmargin.ranking import RankingProblem
@@ -21,8 +21,6 @@ from maxmargin.solvers.run import OnReport, Outcome, RawOutcome, Run
 
 def cutting_plane(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
     """The error rate (OP2), from the cut that ``alpha`` stands for."""
-    if problem.loss.dual != LOSSES["hinge"].dual:
-        raise ValueError(f"solver='cutting_plane' works with loss='hinge' only, not with {problem.loss.name!r}")
     return run.stage(
         "cutting_plane",
         lambda on_report, time_left: _core.cut(

@@ -45,7 +45,7 @@ def _descend(
             problem.y,
             problem.C,
             problem.loss.dual,
-            problem.bias,
+            problem.bias_column,
             order,
             run.shrinking,
             alpha,

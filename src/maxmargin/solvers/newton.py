@@ -20,7 +20,7 @@ def newton(problem: BinaryProblem, run: Run, alpha: Floats | None, max_steps: in
             problem.y,
             problem.C,
             problem.loss.dual,
-            problem.bias,
+            problem.bias_column,
             alpha,
             run.tol,
             run.max_iter if max_steps is None else min(max_steps, run.max_iter),
