@@ -60,6 +60,17 @@ inline double best_hinge_bias(std::span<BiasTerm> terms) {
 // not among the terms add to it, whatever b is.
 inline double best_curved_bias(const Loss& loss, std::span<const BiasTerm> terms, double guess, double others = 0.0) {
     double b = guess, low = -infinity, high = infinity, stride = 1.0;
+    if (loss.lower == 0.0 && others == 0.0) {
+        for (const BiasTerm& t : terms) {
+            low = t.y > 0.0 ? std::max(low, t.position) : low;
+            high = t.y < 0.0 ? std::min(high, t.position) : high;
+        }
+        if (low <= high) {  // no loss at all in between
+            return low > -infinity && high < infinity ? 0.5 * (low + high) : clip(guess, low, high);
+        }
+        low = -infinity;
+        high = infinity;
+    }
     for (int trial = 0; trial < 200; ++trial) {
         double slope = others, curvature = 0.0, size = std::abs(others);
         for (const BiasTerm& t : terms) {

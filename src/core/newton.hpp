@@ -208,12 +208,17 @@ class Newton {
             gradient_[j] = w[j] - gradient_[j];
         }
         if (problem_.free_bias) {
-            gradient_.back() = 0.0;  // by find_bias
+            gradient_.back() = balanced_ ? 0.0 : gradient_.back() - w.back();
         }
         State state;
         state.certificate.primal = 0.5 * norm + losses;
         state.certificate.dual = alphas - (smoothing_ ? 0.0 : terms) - 0.5 * alpha_norm;
         state.smooth_gap = (0.5 * norm + smooth_losses) - (alphas - terms - 0.5 * alpha_norm);
+        if (problem_.free_bias && !balanced_) {  // these alphas are not feasible, but earlier ones were
+            state.smooth_gap = infinity;
+            state.certificate.dual = best_dual_;
+        }
+        best_dual_ = std::max(best_dual_, state.certificate.dual);
         return state;
     }
 
@@ -242,7 +247,9 @@ class Newton {
         monitor_.poll(problem_.rows.stored());
     }
 
-    // The best bias for the weights, if it is free.
+    // The best bias for the weights, if it is free: its alphas fulfil sum_i y_i a_i = 0 and so have a certificate. But
+    // where no row is curved there, as when the weights separate the classes, it is not taken: a step would know
+    // nothing of where rows become curved again, and the next best bias undo most of it.
     void find_bias(std::vector<double>& w) {
         if (!problem_.free_bias) {
             return;
@@ -255,6 +262,13 @@ class Newton {
             }
             const double far = -smooth_.upper_per_C * near_.far_sum().back() / problem_.bias;
             const double t = best_curved_bias(smooth_, bias_terms_, 0.0, near_.far_C() > 0.0 ? far : 0.0);
+            balanced_ = std::any_of(bias_terms_.begin(), bias_terms_.end(), [&](const BiasTerm& term) {
+                const double free = term.y * (term.position - t) * smooth_.inverse_diagonal(term.C);
+                return free > smooth_.lower && free < smooth_.upper(term.C);
+            });
+            if (!balanced_) {
+                return;
+            }
             w.back() += t / problem_.bias;
             if (near_.covers(near_.distance(w))) {
                 for (std::size_t k = 0; k < near_.rows.size(); ++k) {
@@ -350,6 +364,8 @@ class Newton {
     std::vector<double> direction_;
     std::vector<BiasTerm> bias_terms_;
     double check_seconds_ = 0.0;
+    bool balanced_ = true;    // of a free bias: whether it is the best one for the weights
+    double best_dual_ = 0.0;  // that of w = 0 at least
     double best_gap_ = infinity;
     double next_polish_ = infinity;
     double best_width_ = first_width;
