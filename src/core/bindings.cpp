@@ -171,13 +171,13 @@ nb::tuple run(double time_limit, const nb::object& on_report, const StopFlag& st
 nb::tuple py_descend(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C,
                      const DualOfLoss& dual_of_loss, const ValueAndFree& bias_column, OrderName order, bool shrinking,
                      const std::optional<StridedVector<double>>& alpha, double tol, std::int64_t max_iter,
-                     double max_passes, double time_limit, std::uint64_t seed, const nb::object& on_report,
-                     const StopFlag& stop) {
+                     double max_passes, double worth, double time_limit, std::uint64_t seed,
+                     const nb::object& on_report, const StopFlag& stop) {
     return run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
         const Loss loss = make_loss(dual_of_loss);
         const Bias bias = make_bias(bias_column);
         std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias.value);
-        const Options options{order, shrinking, tol, max_iter, max_passes, seed};
+        const Options options{order, shrinking, tol, max_iter, max_passes, seed, worth};
         const Outcome outcome = descend(x.rows, variables, loss, bias, options, monitor, weights);
         alphas = alphas_of(variables);
         return outcome;
@@ -306,8 +306,8 @@ nb::tuple py_multiclass(const PyRows& x, const Vector<std::int32_t>& labels, con
     nb::tuple outcome = run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto&) {
         const Multiclass problem{formulation, classes, bias};
         variables = make_variables(x.rows, labels, C, alpha, problem);
-        return solver(x.rows, variables, problem, {order, shrinking, tol, max_iter, max_passes, seed}, monitor,
-                      weights);
+        return solver(x.rows, variables, problem, {order, shrinking, tol, max_iter, max_passes, seed, infinity},
+                      monitor, weights);
     });
     return nb::make_tuple(outcome, lists_of(variables));
 }
@@ -515,6 +515,9 @@ NB_MODULE(_core, m) {
         return std::accumulate(norms.begin(), norms.end(), 0.0) / static_cast<double>(norms.size());
     });
 
+    rows.def("stored",
+             [](const PyRows& x) { return std::visit([](const auto& r) { return r.stored(); }, x.rows.variant()); });
+
     nb::class_<StopFlag>(m, "StopFlag")
         .def(nb::init<>())
         .def("set", [](StopFlag& flag) { flag.value = true; })
@@ -532,8 +535,8 @@ NB_MODULE(_core, m) {
         .value("BUDGET", Exit::budget);
 
     m.def("descend", &py_descend, "rows"_a, "y"_a, "C"_a, "loss"_a, "bias"_a, "order"_a, "shrinking"_a,
-          "alpha"_a.none(), "tol"_a, "max_iter"_a, "max_passes"_a, "time_limit"_a, "seed"_a, "on_report"_a.none(),
-          "stop"_a);
+          "alpha"_a.none(), "tol"_a, "max_iter"_a, "max_passes"_a, "worth"_a, "time_limit"_a, "seed"_a,
+          "on_report"_a.none(), "stop"_a);
     m.def("newton", &py_newton, "rows"_a, "y"_a, "C"_a, "loss"_a, "bias"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a,
           "time_limit"_a, "on_report"_a.none(), "stop"_a);
     m.def("cut", &py_cut, "rows"_a, "y"_a, "C"_a, "bias"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a, "accelerated"_a,

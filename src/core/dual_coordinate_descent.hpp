@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "anchored_bias.hpp"
@@ -44,7 +45,7 @@ class DualCoordinateDescent {
         const double pass_cost = static_cast<double>(problem_.rows.stored() + row_cost * problem_.size());
         const double check_cost = problem_.free_bias ? 2.0 * pass_cost : pass_cost;
         double credit = check_share * check_cost;
-        double work_left = options_.max_passes * pass_cost;
+        double passes = 0.0;
         Certificate last;
         double previous = infinity;
         double trust = 1.0;  // exact gap / estimate of the sweep, when both were last known
@@ -55,8 +56,9 @@ class DualCoordinateDescent {
             dual_ += sweep.gain;
             bias_.end_epoch(w.back());
             credit += check_share * sweep.work;
-            work_left -= sweep.work;
-            bool check = monitor_.look() || epochs_ >= options_.max_iter || work_left <= 0.0 || credit >= check_cost;
+            passes += sweep.work / pass_cost;
+            bool check = monitor_.look() || epochs_ >= options_.max_iter || passes >= options_.max_passes ||
+                         credit >= check_cost;
             bool hopeful = false;
             if constexpr (Order::visits_every_active_row_once) {
                 const double gap = trust * sweep.gap + last.hidden_gap;
@@ -90,8 +92,9 @@ class DualCoordinateDescent {
             if (monitor_.ended()) {
                 return best(w, monitor_.exit());
             }
-            if (epochs_ >= options_.max_iter || work_left <= 0.0) {
-                return best(w, work_left <= 0.0 ? Exit::budget : Exit::max_iter);
+            const bool out_of_work = passes >= options_.max_passes || too_slow(passes, last.gap());
+            if (epochs_ >= options_.max_iter || out_of_work) {
+                return best(w, out_of_work ? Exit::budget : Exit::max_iter);
             }
             const bool stuck = bias_.anchored() && difference > 0.9 * previous;  // the anchor may have left hidden rows
             previous = difference;
@@ -201,6 +204,22 @@ class DualCoordinateDescent {
         }
     }
 
+    // Whether, at the pace of the second half so far, the tolerance is more than `worth` passes away.
+    bool too_slow(double passes, double gap) {
+        if (options_.worth == infinity) {
+            return false;
+        }
+        pace_.push_back({passes, gap});
+        if (pace_.size() < 2) {
+            return false;
+        }
+        const auto middle = std::min_element(pace_.begin(), pace_.end() - 1, [&](const auto& a, const auto& b) {
+            return std::abs(a.first - 0.5 * passes) < std::abs(b.first - 0.5 * passes);
+        });
+        const double fall = std::log(middle->second / gap) / (passes - middle->first);
+        return !(std::log(gap / std::max(options_.tol, 1e-15)) <= options_.worth * fall);
+    }
+
     void remember(const Certificate& certificate) {
         if (!best_alpha_.empty() && !(certificate.gap() < best_.gap())) {
             return;
@@ -222,6 +241,7 @@ class DualCoordinateDescent {
     Monitor& monitor_;
     const Options& options_;
     std::int64_t epochs_ = 0;
+    std::vector<std::pair<double, double>> pace_;  // passes and gap of earlier certificates
     double dual_ = 0.0;
     AnchoredBias bias_;
     double check_seconds_ = 0.0;

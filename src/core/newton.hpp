@@ -92,7 +92,7 @@ class Newton {
     }
 
   private:
-    static constexpr std::size_t most_dense = 513;  // features and bias
+    static constexpr std::size_t most_dense = 1025;  // features and bias
     static constexpr double first_width = 1.0;
     static constexpr double narrowing = 0.25;
     static constexpr double reach = 4.0;  // of near rows, in lengths of the step that they are collected for
@@ -137,7 +137,7 @@ class Newton {
         const bool asked_to_stop = monitor_.ended() && monitor_.exit() == Exit::stopped;
         if (smoothing_ && !(exact.gap() <= tol_) && (may_polish(gap) || (last && !asked_to_stop))) {
             next_polish_ = gap / close;
-            const Options options{OrderName::permuted, true, tol_, 10'000, polish_passes, 0};
+            const Options options{OrderName::permuted, true, tol_, 10'000, polish_passes, 0, infinity};
             std::vector<RowIndex> rows(problem_.size());
             std::iota(rows.begin(), rows.end(), RowIndex{0});
             std::erase_if(rows, [this](RowIndex i) { return problem_.variables[i].C == 0.0; });

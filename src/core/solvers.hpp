@@ -25,6 +25,7 @@ struct Options {
     std::int64_t max_iter;
     double max_passes;  // work allowed, in passes over the data; ends with Exit::budget
     std::uint64_t seed;
+    double worth = infinity;  // ends with Exit::budget, too, when at its pace it would need more passes than this
 };
 
 struct Outcome {

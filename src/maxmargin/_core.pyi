@@ -13,6 +13,7 @@ class Rows:
     @staticmethod
     def dense(values: NDArray[Any]) -> Rows: ...
     def mean_squared_norm(self) -> float: ...
+    def stored(self) -> int: ...
 
 class StopFlag:
     def __init__(self) -> None: ...
@@ -51,6 +52,7 @@ def descend(
     tol: float,
     max_iter: int,
     max_passes: float,
+    worth: float,
     time_limit: float,
     seed: int,
     on_report: _OnReport | None,

@@ -1,25 +1,29 @@
-"""The choice of method behind ``solver="auto"``.
+"""The choice of method behind ``solver="auto"``: a cost model, and a change of method when the pace is too slow.
 
-Measured on the benchmark sets (``benchmarks/``), three facts decide:
+Work is counted in passes over the data, never in seconds, so that the same seed gives the same bits. Measured on the
+benchmark sets (``benchmarks/``), these facts decide:
 
-- With few features (at most 512) Newton's method needs a number of steps that hardly depends on C. For squared hinge
-  and least squares, whose Hessian changes little, it is the fastest from the start.
 - The epochs of dual coordinate descent grow with ``C * mean(Q_ii)``, the bound of the dual variables over the length of
-  a typical step. Up to about 4 "dcd" converges in a few epochs and nothing beats it.
-- Beyond that, with many features, "avsf" overtakes "dcd", by more the larger C is. Where even "avsf" stalls (unscaled
-  rows, large C) its dual variables are still good enough that a few Newton steps from their weights bring the primal
-  value down by orders of magnitude, and "avsf" then finishes from there.
+  a typical step. Up to about 4 ("easy") "dcd" converges in a few epochs and little beats it.
+- The steps of Newton's method hardly depend on C or on the tolerance. With at most 1,024 features its Hessian is a
+  matrix, and `newton_passes` says what it costs: some passes per step, the products of pairs of entries within rows,
+  and the factorisations. For the hinge, whose width is driven down, there are about three times as many steps.
+- So with few features "dcd" goes first as long as it promises to be done before Newton's method would be, judged by the
+  pace of its certified gap; where Newton's method is cheap it starts at once (curved losses) or after two passes (the
+  hinge, to which a start is worth more).
+- With more features, "avsf" overtakes "dcd" where problems are not easy, by more the larger C is. Where even "avsf"
+  stalls (unscaled rows, large C) its dual variables are still good enough that a few Newton steps from their weights
+  bring the primal value down by orders of magnitude, and "avsf" then finishes from there.
 
-"cutting_plane" is never chosen: its passes over the data are few, but "dcd" and "newton" need fewer still on all of
-the benchmark sets, also where rows outnumber features by far (``benchmarks/results/cutting_planes.md``).
+The tolerance enters through the pace: the same fall of the gap is enough for 1e-3 and not for 1e-6.
+
+"cutting_plane", "pcd", "online" and "pegasos" are never chosen: on none of the benchmark sets is one of them the
+fastest by more than a few milliseconds (``benchmarks/results/solvers.md``).
 
 Several classes at once have features times classes weights. Where these are few, Newton's method needs 20 to 30 steps
 whatever C is, while the loops of the sequential dual method grow with it: so "newton" takes over after a few passes of
 "sdm", or at once where rows are so many that a sample of them gives it a start. With more weights "sdm" is alone; its
 adaptive frequencies are level with permutations on most sets and more than ten times faster on news20.
-
-So "dcd" runs first, with much work allowed where it should suffice and little where it only has to give the second
-method a start. Work is counted in passes over the data, not in epochs, because shrunk epochs are cheap.
 """
 
 from __future__ import annotations
@@ -34,12 +38,20 @@ from maxmargin.solvers.multiclass import newton_classes, sdm
 from maxmargin.solvers.newton import newton
 from maxmargin.solvers.run import Outcome, Run
 
-#: With more features the Hessian no longer pays as a matrix.
-MOST_NEWTON_FEATURES = 512
+#: With more features the Hessian is never a matrix (``most_dense`` in newton.hpp).
+MOST_NEWTON_FEATURES = 1024
 #: Up to this ``C * mean(Q_ii)`` a problem is easy for "dcd".
 EASY = 4.0
-#: Work for "dcd" on easy and on other problems, in passes over the data (an epoch is at most two).
+#: Work for "dcd" with many features, on easy and on other problems, in passes over the data (an epoch is at most two).
 DCD_PASSES = {True: 60.0, False: 2.0}
+#: Newton's method, in passes: the steps, for curved losses and the hinge, each with some passes over part of the rows;
+STEPS = {True: 10.0, False: 30.0}
+PASSES_PER_STEP = 1.5
+#: products of entries, and multiplications of a factorisation, that take as long as visiting one stored value.
+PRODUCTS_PER_VALUE = 1.5
+MULTIPLICATIONS_PER_VALUE = 30.0
+#: From so many passes on, Newton's method is worth the wait for the pace of "dcd".
+EXPENSIVE = 60.0
 #: Epochs of "avsf" before its pace is judged: for curved losses, and for the hinge, where Newton steps cost more.
 PATIENCE = {True: 20.0, False: 40.0}
 #: Each further stage of "avsf" gets more, so that the alternation cannot go on without progress for ever.
@@ -57,19 +69,30 @@ EASY_CLASSES = 1.0
 SDM_PASSES = {True: 100.0, False: 10.0}
 
 
+def newton_passes(problem: BinaryProblem) -> float:
+    """The work of Newton's method with a matrix, in passes over the data."""
+    rows, features = problem.shape
+    values = max(problem.rows.stored(), 1)
+    steps = STEPS[problem.loss.diagonal_times_C > 0]
+    products = rows * (values / rows) ** 2 / 2
+    factorisations = steps * features**3 / 6
+    return (
+        steps * PASSES_PER_STEP
+        + products / (PRODUCTS_PER_VALUE * values)
+        + factorisations / (MULTIPLICATIONS_PER_VALUE * values)
+    )
+
+
 def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
-    """Choose by the number of features, the loss, and C; change the method when its pace is too slow."""
-    few_features = problem.shape[1] <= MOST_NEWTON_FEATURES
+    """Choose by the cost of the methods; change when the pace is too slow."""
     curved = problem.loss.diagonal_times_C > 0
-    if few_features and curved:
-        return newton(problem, run, alpha)
     curvature = problem.rows.mean_squared_norm() + problem.bias**2
     easy = float(problem.C.mean()) * curvature <= EASY
+    if problem.shape[1] <= MOST_NEWTON_FEATURES:
+        return _few_features(problem, run, alpha, curved, easy)
     outcome = dcd(problem, run, alpha, DCD_PASSES[easy])
     if outcome.exit is not _core.Exit.BUDGET:
         return outcome
-    if few_features:
-        return newton(problem, run, outcome.alpha)
     patience = PATIENCE[curved]
     while True:
         outcome = avsf(problem, run, outcome.alpha, patience)
@@ -79,6 +102,19 @@ def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
         if outcome.exit is not _core.Exit.MAX_ITER:
             return outcome
         patience *= GROWTH
+
+
+def _few_features(problem: BinaryProblem, run: Run, alpha: Floats | None, curved: bool, easy: bool) -> Outcome:
+    cost = newton_passes(problem)
+    if curved and cost < EXPENSIVE:
+        return newton(problem, run, alpha)
+    if easy or cost >= EXPENSIVE:
+        outcome = dcd(problem, run, alpha, cost, worth=cost)
+    else:
+        outcome = dcd(problem, run, alpha, DCD_PASSES[False])
+    if outcome.exit is not _core.Exit.BUDGET:
+        return outcome
+    return newton(problem, run, outcome.alpha)
 
 
 def auto_classes(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Outcome:

@@ -14,9 +14,15 @@ from maxmargin.problems import BinaryProblem
 from maxmargin.solvers.run import Outcome, Run
 
 
-def dcd(problem: BinaryProblem, run: Run, alpha: Floats | None, max_passes: float = np.inf) -> Outcome:
-    """Random permutation per epoch, with shrinking unless ``run.shrinking`` is false."""
-    return _descend("dcd", Order.PERMUTED, problem, run, alpha, max_passes)
+def dcd(
+    problem: BinaryProblem, run: Run, alpha: Floats | None, max_passes: float = np.inf, worth: float = np.inf
+) -> Outcome:
+    """Random permutation per epoch, with shrinking unless ``run.shrinking`` is false.
+
+    Ends after work of ``max_passes`` passes over the data, or earlier if at its pace it would need more than ``worth``
+    passes from here.
+    """
+    return _descend("dcd", Order.PERMUTED, problem, run, alpha, max_passes, worth)
 
 
 def avsf(problem: BinaryProblem, run: Run, alpha: Floats | None, patience: float = np.inf) -> Outcome:
@@ -36,6 +42,7 @@ def _descend(
     run: Run,
     alpha: Floats | None,
     max_passes: float = np.inf,
+    worth: float = np.inf,
     patience: float = np.inf,
 ) -> Outcome:
     return run.stage(
@@ -52,6 +59,7 @@ def _descend(
             run.tol,
             run.max_iter,
             max_passes,
+            worth,
             time_left,
             run.seed,
             on_report,
