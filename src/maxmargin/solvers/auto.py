@@ -52,6 +52,8 @@ PRODUCTS_PER_VALUE = 1.5
 MULTIPLICATIONS_PER_VALUE = 30.0
 #: From so many passes on, Newton's method is worth the wait for the pace of "dcd".
 EXPENSIVE = 60.0
+#: Up to so many stored values all methods take a millisecond, and Newton's ends nearest to the optimum.
+SMALL = 20_000
 #: Epochs of "avsf" before its pace is judged: for curved losses, and for the hinge, where Newton steps cost more.
 PATIENCE = {True: 20.0, False: 40.0}
 #: Each further stage of "avsf" gets more, so that the alternation cannot go on without progress for ever.
@@ -106,9 +108,10 @@ def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
 
 def _few_features(problem: BinaryProblem, run: Run, alpha: Floats | None, curved: bool, easy: bool) -> Outcome:
     cost = newton_passes(problem)
-    if curved and cost < EXPENSIVE:
+    expensive = cost >= EXPENSIVE and problem.rows.stored() > SMALL
+    if curved and not expensive:
         return newton(problem, run, alpha)
-    if easy or cost >= EXPENSIVE:
+    if expensive or (easy and problem.rows.stored() > SMALL):
         outcome = dcd(problem, run, alpha, cost, worth=cost)
     else:
         outcome = dcd(problem, run, alpha, DCD_PASSES[False])
