@@ -13,7 +13,12 @@ from maxmargin.cli.app import run
 LOSS_NAMES = ["hinge", "squared_hinge", "least_squares"]
 SOLVER_NAMES = ["auto", "dcd", "avsf", "online", "newton"]
 HINGE_SOLVERS = [*SOLVER_NAMES, "cutting_plane"]
-SOLVER_LOSSES = [(solver, loss) for loss in LOSS_NAMES for solver in SOLVER_NAMES] + [("cutting_plane", "hinge")]
+SOLVER_LOSSES = [
+    *((solver, loss) for loss in LOSS_NAMES for solver in SOLVER_NAMES),
+    ("cutting_plane", "hinge"),
+    ("pcd", "squared_hinge"),
+    ("pcd", "least_squares"),
+]
 #: What can be solved with a bias outside the regulariser.
 FREE_BIAS = [(solver, loss) for solver, loss in SOLVER_LOSSES if solver != "cutting_plane"]
 

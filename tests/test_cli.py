@@ -261,7 +261,7 @@ def test_bench(folder, command):
     code, out, _ = command("bench", "train.svm", "--tol", "1e-6", "--json")
     assert code == 0
     results = {result["solver"]: result for result in json.loads(out)["results"]}
-    assert set(results) == {"auto", "dcd", "avsf", "online", "newton", "scikit-learn"}
+    assert set(results) == {"auto", "dcd", "avsf", "online", "newton", "pcd", "scikit-learn"}
     for name, result in results.items():
         assert 0 <= result["error"] <= (1e-3 if name == "scikit-learn" else 1e-6)
     code, out, _ = command("bench", "train.svm", "--loss", "hinge", "--json")

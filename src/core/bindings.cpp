@@ -198,6 +198,26 @@ nb::tuple py_newton(const PyRows& x, const StridedVector<std::int8_t>& y, const 
     });
 }
 
+using PrimalSolver = Outcome (*)(const AnyRows&, std::span<Variable>, const Loss&, Bias, const PrimalOptions&, Monitor&,
+                                 std::vector<double>&);
+
+template <PrimalSolver solver>
+nb::tuple py_primal(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C,
+                    const DualOfLoss& dual_of_loss, const ValueAndFree& bias_column,
+                    const std::optional<StridedVector<double>>& alpha, double tol, std::int64_t max_iter,
+                    std::uint64_t seed, bool averaging, bool projection, double time_limit, const nb::object& on_report,
+                    const StopFlag& stop) {
+    return run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
+        const Loss loss = make_loss(dual_of_loss);
+        const Bias bias = make_bias(bias_column);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias.value);
+        const PrimalOptions options{tol, max_iter, seed, averaging, projection};
+        const Outcome outcome = solver(x.rows, variables, loss, bias, options, monitor, weights);
+        alphas = alphas_of(variables);
+        return outcome;
+    });
+}
+
 nb::tuple py_cut(const PyRows& x, const StridedVector<std::int8_t>& y, const StridedVector<double>& C, double bias,
                  const std::optional<StridedVector<double>>& alpha, double tol, std::int64_t max_iter, bool accelerated,
                  double time_limit, const nb::object& on_report, const StopFlag& stop) {
@@ -539,6 +559,11 @@ NB_MODULE(_core, m) {
           "on_report"_a.none(), "stop"_a);
     m.def("newton", &py_newton, "rows"_a, "y"_a, "C"_a, "loss"_a, "bias"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a,
           "time_limit"_a, "on_report"_a.none(), "stop"_a);
+    m.def("primal_coordinate_descent", &py_primal<&primal_coordinate_descent>, "rows"_a, "y"_a, "C"_a, "loss"_a,
+          "bias"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a, "seed"_a, "averaging"_a, "projection"_a, "time_limit"_a,
+          "on_report"_a.none(), "stop"_a);
+    m.def("pegasos", &py_primal<&pegasos>, "rows"_a, "y"_a, "C"_a, "loss"_a, "bias"_a, "alpha"_a.none(), "tol"_a,
+          "max_iter"_a, "seed"_a, "averaging"_a, "projection"_a, "time_limit"_a, "on_report"_a.none(), "stop"_a);
     m.def("cut", &py_cut, "rows"_a, "y"_a, "C"_a, "bias"_a, "alpha"_a.none(), "tol"_a, "max_iter"_a, "accelerated"_a,
           "time_limit"_a, "on_report"_a.none(), "stop"_a);
 

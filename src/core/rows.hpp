@@ -31,6 +31,8 @@ inline void prefetch_bytes(const void* begin, std::size_t bytes) {
 template <class Value, class Index, class Pointer>
 class CsrRows {
   public:
+    using value_type = Value;
+
     CsrRows(const Value* values, const Index* indices, const Pointer* starts, std::size_t rows, std::size_t features)
         : values_(values), indices_(indices), starts_(starts), rows_(rows), features_(features) {}
 
@@ -89,6 +91,14 @@ class CsrRows {
                 // A repeated index meets itself on the diagonal, where both halves of the pair land.
                 A.lower(column, other) += (column == other ? 2.0 : 1.0) * v * static_cast<double>(values_[j]);
             }
+        }
+    }
+
+    // visit(column, value) for every entry; a repeated index is visited again.
+    template <class Visit>
+    void for_each(std::size_t i, Visit visit) const {
+        for (std::size_t k = begin(i); k < end(i); ++k) {
+            visit(static_cast<std::size_t>(indices_[k]), values_[k]);
         }
     }
 
@@ -156,6 +166,8 @@ class CsrRows {
 template <class Value>
 class DenseRows {
   public:
+    using value_type = Value;
+
     DenseRows(const Value* values, std::size_t rows, std::size_t features)
         : values_(values), rows_(rows), features_(features) {}
 
@@ -181,6 +193,14 @@ class DenseRows {
         const Value* x = row(i);
         for (std::size_t k = 0; k < features_; ++k) {
             dense_axpy(scale * static_cast<double>(x[k]), x, A.row(k), k + 1);
+        }
+    }
+    template <class Visit>
+    void for_each(std::size_t i, Visit visit) const {
+        for (std::size_t k = 0; k < features_; ++k) {
+            if (row(i)[k] != Value{0}) {
+                visit(k, row(i)[k]);
+            }
         }
     }
     void add_squares(std::size_t i, double scale, double* w) const {

@@ -43,6 +43,21 @@ Outcome descend(const AnyRows& rows, std::span<Variable> variables, const Loss& 
 Outcome newton(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, Bias bias, double tol,
                std::int64_t max_iter, Monitor& monitor, std::vector<double>& w);
 
+struct PrimalOptions {
+    double tol;
+    std::int64_t max_iter;
+    std::uint64_t seed;
+    bool averaging;   // of Pegasos
+    bool projection;  // of Pegasos
+};
+
+// The rivals in the primal: coordinate descent for losses with a curvature, and Pegasos for the hinge and a regularised
+// bias. They start from the alphas in `variables` and leave the best ones there, with the weights that belong to them.
+Outcome primal_coordinate_descent(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, Bias bias,
+                                  const PrimalOptions& options, Monitor& monitor, std::vector<double>& w);
+Outcome pegasos(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, Bias bias,
+                const PrimalOptions& options, Monitor& monitor, std::vector<double>& w);
+
 // The exact values of given alphas, with w built from them. With a free bias the alphas are first moved onto its
 // condition.
 Certificate certify(const AnyRows& rows, std::span<Variable> variables, const Loss& loss, Bias bias,

@@ -71,6 +71,29 @@ def newton(
     on_report: _OnReport | None,
     stop: StopFlag,
 ) -> _Outcome: ...
+
+class _PrimalSolver(Protocol):
+    def __call__(
+        self,
+        rows: Rows,
+        y: NDArray[np.int8],
+        C: NDArray[np.float64],
+        loss: tuple[float, float, float],
+        bias: _BiasColumn,
+        alpha: NDArray[np.float64] | None,
+        tol: float,
+        max_iter: int,
+        seed: int,
+        averaging: bool,
+        projection: bool,
+        time_limit: float,
+        on_report: _OnReport | None,
+        stop: StopFlag,
+    ) -> _Outcome: ...
+
+primal_coordinate_descent: _PrimalSolver
+pegasos: _PrimalSolver
+
 def cut(
     rows: Rows,
     y: NDArray[np.int8],

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SOLVERS = ("auto", "dcd", "avsf", "online", "newton", "cutting_plane")
+SOLVERS = ("auto", "dcd", "avsf", "online", "newton", "pcd", "cutting_plane", "pegasos")
 #: Those for all classes at once, by `--multi-class`.
 MULTICLASS_SOLVERS = {
     "crammer_singer": ("auto", "sdm", "newton", "eg", "cutting_plane"),

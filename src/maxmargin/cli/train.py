@@ -85,10 +85,15 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     fields = _summary(loaded, trained, target, given["tol"], times)
     output.results(fields, _lines(fields))
     if trained.training is not None and not trained.training.converged:
+        from maxmargin.scaling import describe_scales
+
+        scales = describe_scales(
+            loaded.X, loaded.feature_names, first=0 if loaded.source.get("zero_based", True) else 1
+        )
         output.say(
             f"The tolerance was not reached: the objective may be up to {fields['gap']:.1e} of itself above the "
-            "optimum. The model is written. To get closer, raise --time-limit or --max-iter, scale the features, or "
-            "lower -C."
+            "optimum. The model is written. To get closer, raise --time-limit or --max-iter, or lower -C."
+            + (f" {scales}" if scales else "")
         )
         return 1
     return 0

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxmargin.csr import Csr
 from maxmargin.losses import Floats
 from maxmargin.model import NO_CLASSES, Model, Training, linear_scores
+from maxmargin.scaling import describe_scales
 from maxmargin.solution import EXITS, Solution
 
 
@@ -117,7 +118,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         self.solver_used_ = training.solvers if several else training.solvers[0]
         self.history_ = training.history if several else training.history[0]
 
-    def _warn_unless_converged(self, solutions: list[Solution]) -> None:
+    def _warn_unless_converged(self, solutions: list[Solution], X: Any) -> None:
         unfinished = [solution for solution in solutions if solution.exit not in ("converged", "stopped")]
         if not unfinished:
             return
@@ -126,10 +127,12 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             "max_iter": f"raise max_iter (now {self.max_iter})",
             "time_limit": f"raise time_limit (now {self.time_limit} s)",
         }[worst.exit]
+        names = getattr(self, "feature_names_in_", None)
+        scales = describe_scales(X, None if names is None else list(names))
         warnings.warn(
             f"the fit ended with a certified gap of {worst.certificate.gap:.2e} instead of tol={self.tol:g}, because "
-            f"{EXITS[worst.exit]}. The objective is at most that share above the optimum. To get closer {remedy}, "
-            "scale the columns of X to similar ranges, or lower C.",
+            f"{EXITS[worst.exit]}. The objective is at most that share above the optimum. To get closer {remedy}"
+            + (f", or lower C. {scales}" if scales else " or lower C."),
             ConvergenceWarning,
             stacklevel=5,  # past this method, fit and its two decorators: the user's line
         )

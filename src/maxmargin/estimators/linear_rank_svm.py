@@ -176,7 +176,7 @@ class LinearRankSVM(CertifiedEstimator):
         self._set(Model.of_ranking(problem, solution, self.get_params(deep=False)))
         self._points = solution.points if self.warm_start else None
         progress.end()
-        self._warn_unless_converged([solution])
+        self._warn_unless_converged([solution], X)
         return self
 
     def decision_function(self, X: Any) -> Floats:

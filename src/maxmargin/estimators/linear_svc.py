@@ -230,7 +230,7 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         self._set(Model.of_solutions(solutions, classes, labels, self.get_params(deep=False)))
         if len(problems) > 1:
             self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
-        self._warn_unless_converged(solutions)
+        self._warn_unless_converged(solutions, X)
         return self
 
     def decision_function(self, X: Any) -> Floats:

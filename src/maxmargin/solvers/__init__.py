@@ -20,6 +20,7 @@ from maxmargin.solvers.cutting_plane import cut_classes, cut_pairs, cutting_plan
 from maxmargin.solvers.dual_coordinate_descent import avsf, dcd, online
 from maxmargin.solvers.multiclass import class_weights, eg, newton_classes, sdm
 from maxmargin.solvers.newton import newton
+from maxmargin.solvers.primal import pcd, pegasos
 from maxmargin.solvers.run import Callback, Outcome, Run, Solver
 
 __all__ = ["MULTICLASS_SOLVERS", "RANKING_SOLVERS", "SOLVERS", "solve"]
@@ -31,12 +32,18 @@ SOLVERS: dict[str, Solver] = {
     "avsf": avsf,
     "online": online,
     "newton": newton,
+    "pcd": pcd,
     "cutting_plane": cutting_plane,
+    "pegasos": pegasos,
 }
 #: The losses of solvers that do not take all of them.
-LOSSES_OF: dict[str, tuple[str, ...]] = {"cutting_plane": ("hinge",)}
+LOSSES_OF: dict[str, tuple[str, ...]] = {
+    "pcd": ("squared_hinge", "least_squares"),
+    "cutting_plane": ("hinge",),
+    "pegasos": ("hinge",),
+}
 #: The solvers for which the bias is a weight like all others.
-PENALIZED_BIAS_ONLY = ("cutting_plane",)
+PENALIZED_BIAS_ONLY = ("cutting_plane", "pegasos")
 #: The solvers of several classes at once, by formulation.
 MULTICLASS_SOLVERS: dict[str, dict[str, Solver]] = {
     "crammer_singer": {
@@ -61,6 +68,8 @@ def solve(
     shrinking: bool = True,
     acceleration: bool = True,
     adaptive: bool = True,
+    averaging: bool = False,
+    projection: bool = True,
     alpha: Any = None,
     points: ArrayLike | None = None,
     time_limit: float | None = None,
@@ -74,12 +83,14 @@ def solve(
     ----------
     problem : BinaryProblem, MulticlassProblem or RankingProblem
         What to minimise.
-    solver : {"auto", "dcd", "avsf", "online", "newton", "cutting_plane", "sdm", "eg"}, default="auto"
+    solver : str, default="auto"
         The method: "dcd" is dual coordinate descent with shrinking, "avsf" the same with adaptive selection
-        frequencies, "online" with rows picked at random, "newton" Newton's method in the primal, "cutting_plane"
-        (hinge only) that of cutting planes. "auto" chooses. Several classes at once are solved by "sdm", the sequential
-        dual method, by "newton", for few weights in all, and, in the formulation of Crammer & Singer, by the rivals
-        "eg", exponentiated gradient, and "cutting_plane". Ranking problems are solved by "cutting_plane".
+        frequencies, "online" with rows picked at random, "newton" Newton's method in the primal, "pcd" primal
+        coordinate descent (not for the hinge; it copies the data by columns), "cutting_plane" (hinge only) that of
+        cutting planes, "pegasos" (hinge only) stochastic subgradient descent. "auto" chooses. Several classes at once
+        are solved by "sdm", the sequential dual method, by "newton", for few weights in all, and, in the formulation of
+        Crammer & Singer, by the rivals "eg", exponentiated gradient, and "cutting_plane". Ranking problems are
+        solved by "cutting_plane".
     tol : float, default=1e-3
         Stop when ``(primal - dual) / |primal|`` is at most this, computed exactly.
     max_iter : int, default=10000
@@ -91,6 +102,10 @@ def solve(
         the paper has it.
     adaptive : bool, default=True
         Whether "sdm" visits rows by adaptive frequencies; False is a random permutation, as its paper has it.
+    averaging : bool, default=False
+        Whether "pegasos" returns the average of its last iterates, at least half of all, instead of the last one.
+    projection : bool, default=True
+        Whether "pegasos" projects its iterates onto the ball that holds the optimum.
     alpha : array of shape (rows,), or array or sparse matrix of shape (rows, classes), optional
         Dual variables to start from, brought within their bounds; zeros if not given.
     points : array of shape (any, features + 1), optional
@@ -129,6 +144,10 @@ def solve(
         raise ValueError(f"acceleration=False is for solver='cutting_plane', not for {solver!r}")
     if not adaptive and solvers[solver] is not sdm:
         raise ValueError(f"adaptive=False is for solver='sdm', not for {solver!r}")
+    if averaging and solvers[solver] is not pegasos:
+        raise ValueError(f"averaging=True is for solver='pegasos', not for {solver!r}")
+    if not projection and solvers[solver] is not pegasos:
+        raise ValueError(f"projection=False is for solver='pegasos', not for {solver!r}")
     if not tol >= 0:
         raise ValueError(f"tol must be a number >= 0, not {tol}")
     if max_iter < 1:
@@ -147,6 +166,8 @@ def solve(
         start=start,
         acceleration=bool(acceleration),
         adaptive=bool(adaptive),
+        averaging=bool(averaging),
+        projection=bool(projection),
     )
     if isinstance(problem, RankingProblem):
         if alpha is not None:

@@ -48,6 +48,8 @@ class Run:
     start: float
     acceleration: bool = True
     adaptive: bool = True
+    averaging: bool = False
+    projection: bool = True
     history: list[Report] = field(default_factory=list)
     stages: list[str] = field(default_factory=list)
     n_iter: int = 0

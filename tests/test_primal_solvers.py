@@ -1,0 +1,113 @@
+"""The rivals in the primal: what is special about them; "pcd" takes part in the tests of all solvers, too."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from maxmargin import BinaryProblem, LinearSVC, solve
+
+from .conftest import csr, random_problem
+from .truth import optimum
+
+OPTIONS = [
+    dict(zip(("averaging", "projection"), pair, strict=True)) for pair in itertools.product([True, False], repeat=2)
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize(("C", "tol"), [(0.01, 1e-6), (1.0, 1e-4)])
+def test_pegasos_comes_as_close_as_asked(options, C, tol):
+    X, y = random_problem(rows=40, features=5, seed=3)
+    problem = BinaryProblem(X, y, C, loss="hinge", bias=1.0)
+    solution = solve(problem, solver="pegasos", tol=tol, max_iter=10**6, **options)
+    assert solution.converged
+    assert solution.certificate.primal == pytest.approx(optimum(X, y, C, "hinge", 1.0), rel=1.1 * tol)
+    truth = problem.certificate(solution.alpha)
+    assert truth.gap == pytest.approx(solution.certificate.gap, abs=1e-12)
+    np.testing.assert_allclose(solution.weights, problem.weights(solution.alpha), atol=1e-12)
+
+
+def test_the_options_of_pegasos_change_its_path():
+    X, y = random_problem(rows=60, features=5, seed=4)
+    problem = BinaryProblem(3 * X, y, 2.0, loss="hinge", bias=1.0)
+    ends = [solve(problem, solver="pegasos", tol=0, max_iter=8, **options).weights for options in OPTIONS]
+    for one, other in itertools.combinations(ends, 2):
+        assert np.abs(one - other).max() > 1e-6
+
+
+@pytest.mark.parametrize("averaging", [True, False])
+def test_pegasos_weighs_rows_and_starts_where_it_is_told(averaging):
+    X, y = random_problem(rows=40, features=4, seed=5)
+    weights = np.random.default_rng(5).integers(0, 4, len(y)) * 0.02
+    problem = BinaryProblem(csr(X), y, weights, loss="hinge", bias=1.0)
+    options = {"solver": "pegasos", "tol": 1e-5, "max_iter": 10**6, "averaging": averaging}
+    cold = solve(problem, **options)
+    assert cold.certificate.primal == pytest.approx(optimum(X, y, weights, "hinge", 1.0), rel=1.1e-5)
+    assert np.all(cold.alpha[weights == 0] == 0)
+    best = solve(problem, tol=1e-12)
+    warm = solve(problem, alpha=best.alpha, **options)
+    assert warm.converged
+    assert warm.n_iter < cold.n_iter
+
+
+def test_pegasos_survives_rows_of_zeros_and_huge_numbers():
+    X, y = random_problem(rows=30, features=3, seed=6)
+    X[::3] = 0
+    for scale, C in ((1e6, 1e6), (1e-6, 1e-6)):
+        solution = solve(BinaryProblem(scale * X, y, C, loss="hinge", bias=1.0), solver="pegasos", max_iter=50)
+        assert np.all(np.isfinite(solution.weights))
+        assert solution.certificate.primal >= solution.certificate.dual
+
+
+@pytest.mark.parametrize("solver", ["pcd", "pegasos"])
+def test_the_same_seed_gives_the_same_bits(solver):
+    X, y = random_problem(rows=50, features=6, seed=7)
+    problem = BinaryProblem(X, y, loss="hinge" if solver == "pegasos" else "squared_hinge", bias=1.0)
+    first, same, other = (solve(problem, solver=solver, tol=0, max_iter=5, seed=seed).weights for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, same)
+    assert np.any(first != other)
+
+
+@pytest.mark.parametrize("penalize_bias", [True, False])
+def test_pcd_on_columns_of_all_kinds(penalize_bias):
+    X, y = random_problem(rows=60, features=6, seed=8)
+    X[:, 1] = 0  # no entry at all
+    X[:, 2] *= 1e4
+    X[:, 3] = X[:, 4]
+    problem = BinaryProblem(X, y, 1.0, bias=1.0, penalize_bias=penalize_bias)
+    solution = solve(problem, solver="pcd", tol=1e-8)
+    assert solution.certificate.primal == pytest.approx(solve(problem, tol=1e-10).certificate.primal, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss", "message"),
+    [
+        ("pcd", "hinge", "loss='squared_hinge' or loss='least_squares' only, not with 'hinge'"),
+        ("pegasos", "squared_hinge", "works with loss='hinge' only"),
+    ],
+)
+def test_losses_they_do_not_know_are_refused(solver, loss, message):
+    X, y = random_problem()
+    with pytest.raises(ValueError, match=message):
+        solve(BinaryProblem(X, y, loss=loss), solver=solver)
+    with pytest.raises(ValueError, match=message):
+        LinearSVC(loss, solver=solver).fit(X, y)
+
+
+def test_options_of_pegasos_are_refused_elsewhere():
+    X, y = random_problem()
+    for option in ({"averaging": True}, {"projection": False}):
+        with pytest.raises(ValueError, match="is for solver='pegasos', not for 'dcd'"):
+            solve(BinaryProblem(X, y), solver="dcd", **option)
+
+
+@pytest.mark.parametrize(("solver", "loss"), [("pcd", "squared_hinge"), ("pegasos", "hinge")])
+def test_limits_give_the_best_pair_so_far(solver, loss):
+    X, y = random_problem(rows=200, features=10, seed=9)
+    problem = BinaryProblem(X, y, 100.0, loss=loss, bias=1.0)
+    solution = solve(problem, solver=solver, tol=0, max_iter=20)
+    assert solution.exit == "max_iter"
+    assert solution.certificate.gap == min(report.gap for report in solution.history)
+    assert solve(problem, solver=solver, tol=0, callback=lambda *_: True).exit == "stopped"
+    assert solve(problem, solver=solver, tol=0, time_limit=1e-6).exit == "time_limit"
