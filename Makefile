@@ -19,6 +19,7 @@ test: $(VENV)/dev
 
 bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.binary
+	$(BIN)/python -m benchmarks.solvers
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.reader
 	$(BIN)/python -m benchmarks.command

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import multiprocessing
 import sys
 import time
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ import scipy.sparse as sp
 from benchmarks.binary import SAME, best_of, geometric_mean
 from benchmarks.datasets import ROOT, folder, load
 from benchmarks.report import Table, describe_machine
+from benchmarks.rivals import within
 from maxmargin import LinearSVC, MulticlassProblem, Solution, solve
 from maxmargin.classification import problems_of, starts_of, train_classifier
 from maxmargin.cross_validation import fold_numbers
@@ -47,8 +47,8 @@ def load_classes(name: str) -> tuple[sp.csr_matrix, np.ndarray] | None:
     return None if found is None else (found[0], np.unique(found[1], return_inverse=True)[1])
 
 
-def train_liblinear(X: sp.csr_matrix, y: np.ndarray, C: float, results: Any) -> None:
-    """``liblinear-train -s 4`` with its default stopping rule; puts seconds and weights into a queue."""
+def train_liblinear(X: sp.csr_matrix, y: np.ndarray, C: float) -> tuple[float, np.ndarray]:
+    """``liblinear-train -s 4`` with its default stopping rule: seconds and weights."""
     from liblinear.liblinear import liblinear, parameter, problem
 
     data = problem(y.astype(np.float64), X.astype(np.float64), 1.0)
@@ -59,22 +59,7 @@ def train_liblinear(X: sp.csr_matrix, y: np.ndarray, C: float, results: Any) -> 
     by_feature = np.ctypeslib.as_array(model.contents.w, (columns * classes,)).reshape(columns, classes)
     weights = np.zeros((classes, columns))
     weights[[model.contents.label[k] for k in range(classes)]] = by_feature.T
-    results.put((seconds, weights))
-
-
-def run_liblinear(X: sp.csr_matrix, y: np.ndarray, C: float, limit: float) -> tuple[float, np.ndarray | None]:
-    """The same in a process of its own, because it knows no time limit; no weights when that ended it."""
-    context = multiprocessing.get_context("fork")
-    results = context.Queue()
-    process = context.Process(target=train_liblinear, args=(X, y, C, results))
-    process.start()
-    try:
-        return results.get(timeout=limit + 5.0)
-    except Exception:
-        return limit, None
-    finally:
-        process.kill()
-        process.join()
+    return seconds, weights
 
 
 def timed(X: Any, y: Any, C: float, formulation: str, **options: Any) -> tuple[float, Solution]:
@@ -128,7 +113,7 @@ def cells(names: list[str], Cs: list[float], limit: float, liblinear_limit: floa
                 if not both[formulation][1].converged:
                     missed.append(f"{name} C={C:g} {formulation} ({both[formulation][1].certificate.gap:.1e})")
             ours, solution = both["crammer_singer"]
-            rival, weights = run_liblinear(X, y, C, liblinear_limit)
+            rival, weights = within(liblinear_limit, partial(train_liblinear, X, y, C))
             shown = f"{rival:.3g}"
             error = math.nan
             if weights is None:

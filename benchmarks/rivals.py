@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+
+def within(limit: float, work: Callable[[], tuple[float, Any]]) -> tuple[float, Any]:
+    """``work()`` in a process of its own, for programs without a time limit; ``(limit, None)`` when that ended it."""
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    process = context.Process(target=lambda: results.put(work()))
+    process.start()
+    try:
+        return results.get(timeout=limit)
+    except Exception:
+        return limit, None
+    finally:
+        process.kill()
+        process.join()
 
 
 class Liblinear:
@@ -51,3 +69,30 @@ class ScikitLearn:
             warnings.simplefilter("ignore")
             model.fit(self.X, self.y)
         return time.perf_counter() - start, np.append(model.coef_[0], model.intercept_)
+
+
+class SnapMl:
+    """SnapML's SupportVectorMachine with its default tolerance and iteration limit, one thread."""
+
+    name = "SnapML"
+
+    def __init__(self, X: sp.csr_matrix, y: np.ndarray) -> None:
+        self.X, self.y = X, y.astype(np.float64)
+
+    def train(self, loss: str, C: float) -> tuple[float, np.ndarray]:
+        """``SupportVectorMachine(loss=loss, regularizer=1 / C, fit_intercept=True).fit(X, y)``."""
+        from snapml import SupportVectorMachine
+
+        model = SupportVectorMachine(loss=loss, regularizer=1 / C, fit_intercept=True, n_jobs=1, random_state=0)
+        start = time.perf_counter()
+        model.fit(self.X, self.y)
+        return time.perf_counter() - start, np.append(model.coef_.ravel(), model.intercept_)
+
+
+def installed() -> list[type]:
+    """The rivals that can be imported here; LIBLINEAR and scikit-learn always are."""
+    try:
+        import snapml  # noqa: F401
+    except ImportError:
+        return [Liblinear, ScikitLearn]
+    return [Liblinear, ScikitLearn, SnapMl]

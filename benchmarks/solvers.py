@@ -1,0 +1,97 @@
+"""What "auto" chooses against every single solver: seconds to a certified gap of 1e-3, one thread.
+
+    python -m benchmarks.solvers [--data a9a w8a ...] [--tol 1e-3] [--output benchmarks/results/solvers.md]
+
+A single solver that is not done after twice the time of "auto" is not the best one and is ended there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.binary import CS, DATA, LOSSES, best_of, geometric_mean, timed_solve
+from benchmarks.datasets import ROOT, folder, load_binary
+from benchmarks.report import Table, describe_machine
+from maxmargin import Solution
+from maxmargin.solvers import LOSSES_OF, SOLVERS
+
+#: Times below this, in seconds, are alike to everyone.
+NOISE = 0.002
+WITHIN = 1.3
+
+
+def measure(X: Any, y: Any, loss: str, C: float, tol: float, repeats: int) -> tuple[float, dict[str, float], Solution]:
+    """Seconds of "auto" and of each single solver, and what "auto" found."""
+    auto, solution = best_of(repeats, lambda: timed_solve(X, y, loss, C, tol=tol, time_limit=60.0))
+    limit = 2 * auto + 0.01
+    times: dict[str, float] = {}
+    for solver in SOLVERS:
+        if solver == "auto":
+            continue
+        times[solver] = math.inf
+        if loss in LOSSES_OF.get(solver, (loss,)):
+            run = partial(timed_solve, X, y, loss, C, solver=solver, tol=tol, time_limit=limit)
+            seconds, single = run()
+            if single.converged:
+                times[solver] = min(seconds, best_of(repeats, run)[0])
+    # Once more, because the machine changes its pace.
+    again, _ = best_of(repeats, lambda: timed_solve(X, y, loss, C, tol=tol, time_limit=60.0))
+    return min(auto, again), times, solution
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", default=DATA, help="data sets (default: %(default)s)")
+    parser.add_argument("--tol", type=float, default=1e-3)
+    parser.add_argument("--repeats", type=int, default=5, help="runs of which the fastest counts")
+    parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "solvers.md")
+    arguments = parser.parse_args()
+    singles = [name for name in SOLVERS if name != "auto"]
+    table = Table(["data", "loss", "C", "auto s", *singles, "best", "auto / best", "auto was"])
+    ratios: dict[str, float] = {}
+    for name in arguments.data:
+        found = load_binary(name)
+        if found is None:
+            print(f"{name}: not found in {folder()}, skipped")
+            continue
+        X, y = found
+        for loss in LOSSES:
+            for C in CS:
+                auto, times, solution = measure(X, y, loss, C, arguments.tol, arguments.repeats)
+                best = min(times, key=lambda solver: times[solver])
+                ratio = 1.0 if math.isinf(times[best]) else max(auto, NOISE) / max(times[best], NOISE)
+                ratios[f"{name} {loss} C={C:g}"] = ratio
+                shown = solution.solver.split("+newton+avsf+newton")[0]
+                table.add(
+                    [
+                        name,
+                        loss,
+                        f"{C:g}",
+                        auto,
+                        *times.values(),
+                        "none" if math.isinf(times[best]) else best,
+                        f"{ratio:.2f}",
+                        shown,
+                    ]
+                )
+    inside = sum(ratio <= WITHIN for ratio in ratios.values())
+    outside = [f"{cell} ({ratio:.2f})" for cell, ratio in ratios.items() if ratio > WITHIN]
+    lines = [
+        describe_machine(),
+        "",
+        f"Seconds to a certified gap of {arguments.tol:g}; - is not within twice the time of auto. auto is within "
+        f"{WITHIN}x of the best single solver in {inside} of {len(ratios)} cells ({inside / len(ratios):.0%}), and "
+        f"takes {geometric_mean(list(ratios.values())):.2f}x its time in the geometric mean; times below "
+        f"{1000 * NOISE:g} ms count as equal. Outside: {', '.join(outside) or 'none'}.",
+    ]
+    print("\n".join(["", *lines]))
+    arguments.output.write_text("\n".join(["# The choice of auto", "", *lines, "", table.markdown(), ""]))
+    print(f"written to {arguments.output}")
+
+
+if __name__ == "__main__":
+    main()
