@@ -149,11 +149,33 @@ def main() -> None:
                         f"{mark}{cell[rival] / cell[f'{rival} ours']:.1f}",
                     ]
                 table.add([*row, cell["0.001"], cell["1e-06"], cell["solver"]])
-    lines = [describe_machine(), "", *summary(cells, names)]
+    lines = [describe_machine(), "", *summary(cells, names), "", *by_data(cells)]
     print("\n".join(["", *lines]))
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text("\n".join(["# Binary training", "", *lines, "", table.markdown(), ""]))
     print(f"written to {arguments.output}")
+
+
+def by_data(cells: list[dict[str, Any]]) -> list[str]:
+    """One line per data set and loss over all C, in Markdown."""
+    heads = ["data, loss", "LIBLINEAR, all C", "its largest error", "ratios", "mean", "certified 1e-6, slowest C"]
+    lines = [heads, ["---"] * len(heads)]
+    for group in dict.fromkeys(cell["name"].rsplit(" ", 1)[0] for cell in cells):
+        own = [cell for cell in cells if cell["name"].startswith(f"{group} ")]
+        ratios = [cell["LIBLINEAR"] / cell["LIBLINEAR ours"] for cell in own]
+        errors = [cell["LIBLINEAR error"] for cell in own]
+        worst = max(cell["1e-06"] for cell in own)
+        lines.append(
+            [
+                ", ".join(word.replace("_", " ") for word in group.split(" ")),
+                f"{sum(cell['LIBLINEAR'] for cell in own):.3g} s",
+                "ended" if any(map(math.isnan, errors)) else f"{max(errors):.1%}",
+                f"{min(ratios):.1f} to {max(ratios):.0f}",
+                f"{geometric_mean(ratios):.1f}x",
+                "-" if math.isinf(worst) else f"{worst:.2g} s",
+            ]
+        )
+    return [f"| {' | '.join(line)} |" for line in lines]
 
 
 def summary(cells: list[dict[str, Any]], names: list[str]) -> list[str]:

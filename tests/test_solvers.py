@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from maxmargin import BinaryProblem, solve
+from maxmargin.solvers.auto import EXPENSIVE, newton_passes
 
 from .conftest import HINGE_SOLVERS, LOSS_NAMES, SOLVER_LOSSES, csr, random_problem
 from .truth import optimum
@@ -318,3 +319,58 @@ def test_a_stop_flag_set_before_the_start_ends_at_once():
     solution = solve(BinaryProblem(X, y, 100.0, loss="hinge"), tol=1e-12, stop=stop)
     assert solution.exit == "stopped"
     assert solution.n_iter <= 2
+
+
+@pytest.mark.parametrize("penalize_bias", [True, False])
+@pytest.mark.parametrize(
+    ("loss", "scale", "C"),
+    [
+        *((loss, *numbers) for loss in LOSS_NAMES[1:] for numbers in ((1e3, 1e3), (1e3, 1e5), (10.0, 1e7))),
+        ("hinge", 1e3, 10.0),
+    ],
+)
+def test_auto_arrives_on_large_numbers_and_large_C(loss, scale, C, penalize_bias):
+    """Slacks of 1e-16 times C |x|^2 are no longer small: dual variables must not be read off them."""
+    for seed in range(3):
+        X, y = random_problem(rows=60, features=6, seed=seed, noise=1.0)
+        problem = BinaryProblem(scale * X, y, C, loss=loss, bias=1.0, penalize_bias=penalize_bias)
+        solution = solve(problem, tol=1e-6)
+        assert solution.converged, (solution.solver, solution.certificate.gap)
+        assert problem.certificate(solution.alpha).gap <= 1e-5
+
+
+@pytest.mark.parametrize(
+    ("rows", "features", "C", "loss", "expected"),
+    [
+        (3000, 40, 1e-3, "hinge", "dcd"),  # easy
+        (3000, 40, 10.0, "hinge", "dcd+newton"),
+        (3000, 40, 1e-3, "squared_hinge", "newton"),  # few features, cheap steps
+        (60, 8, 0.02, "hinge", "dcd+newton"),  # easy, but small
+        (2000, 1000, 1e-4, "squared_hinge", "dcd"),  # few rows: expensive steps, and easy
+        (300, 1100, 1e-4, "squared_hinge", "dcd"),  # many features
+    ],
+)
+def test_auto_chooses_by_the_cost_of_the_methods(rows, features, C, loss, expected):
+    X, y = random_problem(rows=rows, features=features, seed=1, noise=3.0)
+    assert solve(BinaryProblem(X, y, C, loss=loss, bias=1.0)).solver == expected
+
+
+def test_auto_changes_the_method_when_dcd_is_too_slow():
+    X, y = random_problem(rows=2000, features=600, seed=1, noise=30.0)
+    problem = BinaryProblem(X, y, 1.0, bias=1.0)
+    assert newton_passes(problem) >= EXPENSIVE
+    solution = solve(problem, tol=1e-6)
+    assert solution.solver == "dcd+newton"
+    assert solution.converged
+    first = [report.epoch for report in solution.history if report.solver == "dcd"]
+    assert max(first) < newton_passes(problem)
+    assert solve(problem, tol=1e-6).n_iter == solution.n_iter  # counted in work, not in seconds
+
+
+def test_auto_goes_on_with_cutting_planes_where_rounding_stops_newton():
+    X, y = random_problem(rows=60, features=6, seed=0, noise=1.0)
+    problem = BinaryProblem(1e3 * X, y, 1e3, loss="hinge", bias=1.0)
+    solution = solve(problem, tol=1e-6)
+    assert solution.converged, (solution.solver, solution.certificate.gap)
+    # Either way it ends after few steps, and never runs into max_iter.
+    assert solution.n_iter < 2000

@@ -62,7 +62,8 @@ class Newton {
             const double gap = state.certificate.gap();
             monitor_.report({iteration, monitor_.seconds(), state.certificate.primal, state.certificate.dual, gap,
                              static_cast<std::int64_t>(curved_.size()), w});
-            const bool last = monitor_.look() || iteration >= max_iter_;
+            const bool stuck = stalls(iteration, state.certificate);
+            const bool last = monitor_.look() || iteration >= max_iter_ || stuck;
             const bool stage_done =
                 smoothing_ && state.smooth_gap < 0.5 * (state.certificate.primal - state.certificate.dual);
             remember(w, gap);
@@ -76,7 +77,7 @@ class Newton {
                     w = std::move(pair);
                     monitor_.report({iteration, monitor_.seconds(), exact.primal, exact.dual, exact.gap(),
                                      static_cast<std::int64_t>(curved_.size()), w});
-                    const Exit exit = monitor_.ended() ? monitor_.exit() : Exit::max_iter;
+                    const Exit exit = monitor_.ended() ? monitor_.exit() : stuck ? Exit::budget : Exit::max_iter;
                     return {exact, iteration, exact.gap() <= tol_ ? Exit::converged : exit, check_seconds_};
                 }
                 near_.collect(w, smooth_, near_.radius());  // brings back the alphas of w
@@ -101,6 +102,10 @@ class Newton {
     static constexpr double close = 4.0;                  // to the tolerance, for coordinate descent to be tried
     static constexpr double polish_passes = 12.0;         // and how much of it
     static constexpr int most_bias_trials = 10;
+    static constexpr int most_refinements = 4;
+    static constexpr double most_dual_passes = 20.0;
+    static constexpr std::size_t first_cg_rounds = 30, more_cg_rounds = 10;
+    static constexpr std::int64_t most_idle_steps = 60;
 
     struct State {
         Certificate certificate;  // of the true problem, at w and the alphas of w
@@ -131,8 +136,14 @@ class Newton {
         Certificate exact = certify(problem_, pair);
         check_seconds_ += monitor_.seconds() - before;
         const double affordable = std::max(8.0 * static_cast<double>(problem_.rows.stored()), always_cheap);
+        if (hessian_ && exact.gap() > std::max(tol_, 2.0 * gap)) {
+            exact = refine(pair, exact);
+        }
         if (smoothing_ && exact.gap() > tol_ && free_variables_cost() <= affordable) {
             exact = FreeVariables<Rows>(problem_).improve(pair, exact, tol_);
+        }
+        if (!hessian_ && exact.gap() > tol_) {
+            exact = solve_dual(w, pair, exact);
         }
         const bool asked_to_stop = monitor_.ended() && monitor_.exit() == Exit::stopped;
         if (smoothing_ && !(exact.gap() <= tol_) && (may_polish(gap) || (last && !asked_to_stop))) {
@@ -152,6 +163,76 @@ class Newton {
             monitor.mute(false);
         }
         return exact;
+    }
+
+    // Alphas read off slacks, slack over D, carry the rounding errors of the slacks many times enlarged where C is
+    // large. With what is left of their own equations, r = z - D a at the weights of a, the equations are solved for
+    // the change: D da + x.d = r with d the sum of y x da, so that d solves the system of a Newton step.
+    Certificate refine(std::vector<double>& pair, Certificate best) {
+        hessian_->set_curved(curved_);
+        for (int round = 0; round < most_refinements && best.gap() > tol_; ++round) {
+            const std::vector<double> alphas = problem_.alphas(), weights = pair;
+            std::vector<double> d(pair.size()), residual(curved_.size());
+            for (std::size_t k = 0; k < curved_.size(); ++k) {
+                const Variable& v = problem_.variables[curved_[k]];
+                residual[k] = problem_.slack(curved_[k], pair.data()) - smooth_.diagonal(v.C) * v.alpha;
+                problem_.add_row(curved_[k], residual[k] * smooth_.inverse_diagonal(v.C) * v.y, d.data());
+            }
+            if (!hessian_->solve(smooth_.diagonal_times_C, d)) {
+                break;
+            }
+            for (std::size_t k = 0; k < curved_.size(); ++k) {
+                Variable& v = problem_.variables[curved_[k]];
+                const double change = residual[k] - problem_.margin(curved_[k], d.data());
+                const double alpha = v.alpha + change * smooth_.inverse_diagonal(v.C);
+                v.alpha = clip(alpha, smooth_.lower, smooth_.upper(v.C));
+            }
+            balance(problem_);
+            weights_of(problem_, pair);
+            const Certificate refined = certify(problem_, pair);
+            if (!(refined.gap() < best.gap())) {
+                problem_.assign(alphas);
+                pair = weights;
+                break;
+            }
+            best = refined;
+        }
+        return best;
+    }
+
+    // With many features the alphas of w are too far from their own weights to be of use; those that solve the
+    // equations of the curved rows, cut off at their bounds, are close to the optimum of the dual.
+    Certificate solve_dual(const std::vector<double>& w, std::vector<double>& pair, Certificate best) {
+        const std::vector<double> alphas = problem_.alphas(), weights = pair;
+        problem_.sum_rows(pair);
+        if (problem_.free_bias) {
+            pair.back() = w.back();
+        }
+        const double most_work = most_dual_passes * static_cast<double>(problem_.rows.stored());
+        solve_for_alphas(problem_, smooth_, curved_, most_work, monitor_, pair);
+        for (const RowIndex i : curved_) {
+            Variable& v = problem_.variables[i];
+            v.alpha = clip(v.alpha, problem_.loss.lower, problem_.loss.upper(v.C));
+        }
+        balance(problem_);
+        weights_of(problem_, pair);
+        const Certificate solved = certify(problem_, pair);
+        if (solved.gap() < best.gap()) {
+            return solved;
+        }
+        problem_.assign(alphas);
+        pair = weights;
+        return best;
+    }
+
+    // Whether neither the gap nor the objective has become much better for many steps: rounding errors are in the way.
+    bool stalls(std::int64_t iteration, const Certificate& certificate) {
+        if (certificate.gap() < 0.7 * pace_gap_ || certificate.primal < 0.99 * pace_primal_) {
+            pace_gap_ = std::min(pace_gap_, certificate.gap());
+            pace_primal_ = std::min(pace_primal_, certificate.primal);
+            pace_iteration_ = iteration;
+        }
+        return iteration - pace_iteration_ > most_idle_steps;
     }
 
     void remember(const std::vector<double>& w, double gap) {
@@ -308,7 +389,8 @@ class Newton {
         };
         downhill();
         if (!hessian_) {
-            solve_by_conjugate_gradients(problem_, smooth_, curved, monitor_, direction_);
+            solve_by_conjugate_gradients(problem_, smooth_, curved, cg_rounds_, monitor_, direction_);
+            cg_rounds_ += more_cg_rounds;  // the later, the more accurate
             return;
         }
         hessian_->set_curved(curved);
@@ -364,8 +446,11 @@ class Newton {
     std::vector<double> direction_;
     std::vector<BiasTerm> bias_terms_;
     double check_seconds_ = 0.0;
+    std::size_t cg_rounds_ = first_cg_rounds;
     bool balanced_ = true;    // of a free bias: whether it is the best one for the weights
     double best_dual_ = 0.0;  // that of w = 0 at least
+    double pace_gap_ = infinity, pace_primal_ = infinity;
+    std::int64_t pace_iteration_ = 0;
     double best_gap_ = infinity;
     double next_polish_ = infinity;
     double best_width_ = first_width;

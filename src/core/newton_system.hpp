@@ -90,11 +90,13 @@ class DenseHessian {
     SymmetricMatrix factor_;
 };
 
-// Conjugate gradients with the diagonal of the Hessian as preconditioner, to some hundredths of the gradient: more pays
-// only when the curved rows are already the right ones, and then the next step is cheap. In place of -g in `d`.
+// Conjugate gradients with the diagonal of the Hessian as preconditioner, to some hundredths of the gradient or for
+// `most_rounds`: more pays only when the curved rows are already the right ones, and then the next step is cheap. In
+// place of -g in `d`.
 template <class Rows>
 void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss& loss,
-                                  std::span<const RowIndex> curved, Monitor& monitor, std::vector<double>& d) {
+                                  std::span<const RowIndex> curved, std::size_t most_rounds, Monitor& monitor,
+                                  std::vector<double>& d) {
     const std::size_t size = d.size();
     std::vector<double> diagonal(size, 1.0), residual = d, p(size), Hp(size), scaled(size);
     auto inverse = [&](RowIndex i) { return loss.inverse_diagonal(problem.variables[i].C); };
@@ -113,7 +115,7 @@ void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss
     double rho = precondition();
     const double enough = 1e-3 * rho;  // squared norms
     p = scaled;
-    for (std::size_t iteration = 0; iteration < size && rho > enough && !monitor.look(); ++iteration) {
+    for (std::size_t iteration = 0; iteration < most_rounds && rho > enough && !monitor.look(); ++iteration) {
         Hp = p;
         Hp.back() = problem.free_bias ? 0.0 : Hp.back();
         for (const RowIndex i : curved) {
@@ -129,6 +131,63 @@ void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss
         rho = precondition();
         for (std::size_t j = 0; j < size; ++j) {
             p[j] = scaled[j] + rho / previous * p[j];
+        }
+    }
+}
+
+// The same step seen from the dual, for the alphas of the curved rows: D_i a_i = z_i at the weights of all alphas.
+// Alphas read off the slacks of w, slack over D, are far from that until w is exact, and their weights further; here
+// `w` stays the sum over the alphas. By conjugate gradients from the alphas as they are, within `most_work` stored
+// values.
+template <class Rows>
+void solve_for_alphas(const BinaryProblem<Rows>& problem, const Loss& loss, std::span<const RowIndex> curved,
+                      double most_work, Monitor& monitor, std::vector<double>& w) {
+    const std::size_t count = curved.size();
+    std::vector<double> residual(count), p(count), Qp(count), scaled(count), direction(w.size());
+    auto diagonal = [&](std::size_t k) { return loss.diagonal(problem.variables[curved[k]].C); };
+    double work_per_round = 0.0;
+    for (std::size_t k = 0; k < count; ++k) {
+        residual[k] = problem.slack(curved[k], w.data()) - diagonal(k) * problem.variables[curved[k]].alpha;
+        work_per_round += 2.0 * static_cast<double>(problem.rows.stored(curved[k]));
+    }
+    auto precondition = [&] {
+        for (std::size_t k = 0; k < count; ++k) {
+            const Variable& v = problem.variables[curved[k]];
+            scaled[k] = residual[k] / (v.curvature - problem.loss.diagonal(v.C) + diagonal(k));
+        }
+        return std::inner_product(residual.begin(), residual.end(), scaled.begin(), 0.0);
+    };
+    double rho = precondition();
+    const double enough = 1e-8 * rho;  // squared norms
+    p = scaled;
+    for (double work = 0.0; work < most_work && rho > enough && !monitor.look(); work += work_per_round) {
+        std::fill(direction.begin(), direction.end(), 0.0);
+        for (std::size_t k = 0; k < count; ++k) {
+            problem.add_row(curved[k], p[k] * problem.variables[curved[k]].y, direction.data());
+        }
+        if (problem.free_bias) {
+            direction.back() = 0.0;
+        }
+        double curvature = 0.0;
+        for (std::size_t k = 0; k < count; ++k) {
+            Qp[k] = problem.margin(curved[k], direction.data()) + diagonal(k) * p[k];
+            curvature += p[k] * Qp[k];
+        }
+        if (!(curvature > 0.0)) {
+            break;
+        }
+        const double step = rho / curvature;
+        for (std::size_t k = 0; k < count; ++k) {
+            problem.variables[curved[k]].alpha += step * p[k];
+            residual[k] -= step * Qp[k];
+        }
+        for (std::size_t j = 0; j < w.size(); ++j) {
+            w[j] += step * direction[j];
+        }
+        const double previous = rho;
+        rho = precondition();
+        for (std::size_t k = 0; k < count; ++k) {
+            p[k] = scaled[k] + rho / previous * p[k];
         }
     }
 }

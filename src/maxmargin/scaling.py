@@ -14,7 +14,7 @@ MUCH = 30.0
 #: At most so many are named.
 NAMED = 4
 #: Stored values looked at in one piece.
-PIECE = 1 << 22
+PIECE = 1 << 18
 
 
 def column_scales(X: Any) -> Floats:

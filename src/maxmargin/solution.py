@@ -22,11 +22,11 @@ class Report(NamedTuple):
     """One line of a fit's history: exact values at one moment.
 
     ``active`` counts the rows the solver still works on: not shrunk ("dcd"), preferred ("avsf"), with a variable
-    between its bounds ("sdm"), all ("online", "eg"), or with a curved loss ("newton"); for "cutting_plane" the cuts
-    in use. Primal and dual are exact. For "newton" they belong to its weights ``w`` and to the dual variables read
-    off them, for "cutting_plane" to the best iterate and to the master problem; in both cases the dual variables
-    have weights of their own, slightly different until the solver converges, and the last report is that of the
-    pair that is returned.
+    between its bounds ("sdm"), all ("online", "eg", "pegasos"), with a curved loss ("newton"), or with a nonzero dual
+    variable ("pcd"); for "cutting_plane" the cuts in use. Primal and dual are exact. For "newton" they belong to its
+    weights ``w`` and to the dual variables read off them, for "cutting_plane" to the best iterate and to the master
+    problem; in both cases the dual variables have weights of their own, slightly different until the solver converges,
+    and the last report is that of the pair that is returned.
     """
 
     solver: str

@@ -44,9 +44,10 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         "ovr" trains each class against the rest. The others solve one problem over all classes, in which a row pays for
         the worst of the other classes (Crammer & Singer) or for each of them (Weston & Watkins).
     solver : str, default="auto"
-        The method. For one-versus-rest: "auto", "dcd", "avsf", "online", "newton" or "cutting_plane", which is that of
-        SVM-perf and for the hinge only. For "weston_watkins": "auto", "sdm" or "newton"; for "crammer_singer" also
-        "eg" and "cutting_plane". "auto" chooses; ``solver_used_`` says what it chose.
+        The method. For one-versus-rest: "auto", "dcd", "avsf", "online", "newton", "pcd" (not for the hinge; copies the
+        data by columns), "cutting_plane" (that of SVM-perf) or "pegasos" (both for the hinge only). For
+        "weston_watkins": "auto", "sdm" or "newton"; for "crammer_singer" also "eg" and "cutting_plane". "auto" chooses;
+        ``solver_used_`` says what it chose.
     tol : float, default=1e-3
         Relative duality gap to reach: no other solution has an objective smaller by more than this share.
     max_iter : int, default=10000
@@ -55,7 +56,8 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         Whether to fit an intercept, as the weight of a constant column (never copied into ``X``).
     penalize_intercept : bool, default=True
         Whether the intercept is regularised like any other weight, as in LIBLINEAR; False leaves it out of the
-        regulariser, as in LIBSVM and the textbooks. False needs "ovr", and any solver but "cutting_plane".
+        regulariser, as in LIBSVM and the textbooks. False needs "ovr", and any solver but "cutting_plane" and
+        "pegasos".
     intercept_scaling : float, default=1.0
         Value of the constant column. Larger values regularise the intercept less.
     class_weight : dict or "balanced", default=None

@@ -19,7 +19,7 @@ from maxmargin.solvers.auto import auto, auto_classes
 from maxmargin.solvers.cutting_plane import cut_classes, cut_pairs, cutting_plane
 from maxmargin.solvers.dual_coordinate_descent import avsf, dcd, online
 from maxmargin.solvers.multiclass import class_weights, eg, newton_classes, sdm
-from maxmargin.solvers.newton import newton
+from maxmargin.solvers.newton import newton_or_other
 from maxmargin.solvers.primal import pcd, pegasos
 from maxmargin.solvers.run import Callback, Outcome, Run, Solver
 
@@ -31,7 +31,7 @@ SOLVERS: dict[str, Solver] = {
     "dcd": dcd,
     "avsf": avsf,
     "online": online,
-    "newton": newton,
+    "newton": newton_or_other,
     "pcd": pcd,
     "cutting_plane": cutting_plane,
     "pegasos": pegasos,

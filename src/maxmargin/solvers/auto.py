@@ -35,7 +35,7 @@ from maxmargin.multiclass import MulticlassProblem
 from maxmargin.problems import BinaryProblem
 from maxmargin.solvers.dual_coordinate_descent import avsf, dcd
 from maxmargin.solvers.multiclass import newton_classes, sdm
-from maxmargin.solvers.newton import newton
+from maxmargin.solvers.newton import newton, newton_or_other
 from maxmargin.solvers.run import Outcome, Run
 
 #: With more features the Hessian is never a matrix (``most_dense`` in newton.hpp).
@@ -101,7 +101,7 @@ def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
         if not run.gave_up or outcome.exit is not _core.Exit.STOPPED or run.stop.is_set():
             return outcome
         outcome = newton(problem, run, outcome.alpha, NEWTON_STEPS)
-        if outcome.exit is not _core.Exit.MAX_ITER:
+        if outcome.exit not in (_core.Exit.MAX_ITER, _core.Exit.BUDGET):
             return outcome
         patience *= GROWTH
 
@@ -110,14 +110,14 @@ def _few_features(problem: BinaryProblem, run: Run, alpha: Floats | None, curved
     cost = newton_passes(problem)
     expensive = cost >= EXPENSIVE and problem.rows.stored() > SMALL
     if curved and not expensive:
-        return newton(problem, run, alpha)
+        return newton_or_other(problem, run, alpha)
     if expensive or (easy and problem.rows.stored() > SMALL):
         outcome = dcd(problem, run, alpha, cost, worth=cost)
     else:
         outcome = dcd(problem, run, alpha, DCD_PASSES[False])
     if outcome.exit is not _core.Exit.BUDGET:
         return outcome
-    return newton(problem, run, outcome.alpha)
+    return newton_or_other(problem, run, outcome.alpha)
 
 
 def auto_classes(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Outcome:
