@@ -194,3 +194,17 @@ def test_the_command_takes_it_too(folder, command):
     code, _, err = command("train", "train.svm", "--no-penalize-intercept", "--no-intercept")
     assert code != 0
     assert "has no meaning with --no-intercept" in err
+
+
+@pytest.mark.parametrize("penalize_bias", [True, False])
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize(("scale", "bias"), [(1.0, 1e8), (1e-8, 1.0), (1e-8, 1e4), (1e6, 1e-3)])
+def test_a_constant_column_of_any_length_beside_the_rows(scale, bias, loss, penalize_bias):
+    X, y = random_problem(rows=30, features=4, seed=16)
+    problem = BinaryProblem(scale * X, y, 1.0, loss=loss, bias=bias, penalize_bias=penalize_bias)
+    for solver in ("auto", "dcd", "avsf"):
+        solution = solve(problem, solver=solver, max_iter=300)
+        assert np.all(np.isfinite(solution.weights))
+        assert solution.certificate.primal >= solution.certificate.dual * (1 - 1e-12)
+    if bias < 1e8:  # C B^2 of 1e16 is beyond any arithmetic
+        assert solve(problem).converged

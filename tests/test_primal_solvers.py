@@ -16,13 +16,14 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize(("C", "tol"), [(0.01, 1e-6), (1.0, 1e-4)])
+@pytest.mark.parametrize(("C", "tol"), [(1e-4, 1e-8), (0.01, 1e-6), (1.0, 1e-4)])
 def test_pegasos_comes_as_close_as_asked(options, C, tol):
     X, y = random_problem(rows=40, features=5, seed=3)
     problem = BinaryProblem(X, y, C, loss="hinge", bias=1.0)
     solution = solve(problem, solver="pegasos", tol=tol, max_iter=10**6, **options)
     assert solution.converged
-    assert solution.certificate.primal == pytest.approx(optimum(X, y, C, "hinge", 1.0), rel=1.1 * tol)
+    if C >= 0.01:  # scipy's own accuracy ends there; the other truth is the certificate in numpy
+        assert solution.certificate.primal == pytest.approx(optimum(X, y, C, "hinge", 1.0), rel=1.1 * tol)
     truth = problem.certificate(solution.alpha)
     assert truth.gap == pytest.approx(solution.certificate.gap, abs=1e-12)
     np.testing.assert_allclose(solution.weights, problem.weights(solution.alpha), atol=1e-12)

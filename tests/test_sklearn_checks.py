@@ -23,7 +23,8 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(
-    [LinearSVC(), LinearSVC("hinge"), LinearSVC("least_squares"), LinearSVC(solver="newton")]
+    [LinearSVC(), LinearSVC("hinge"), LinearSVC("least_squares"), LinearSVC(solver="newton"), LinearSVC(solver="pcd")]
+    + [LinearSVC(loss, penalize_intercept=False) for loss in ("hinge", "squared_hinge")]
     + [LinearSVC("hinge", solver=solver) for solver in ("dcd", "avsf", "online", "cutting_plane")]
     + [LinearSVC(multi_class=multi_class) for multi_class in ("crammer_singer", "weston_watkins")]
     + [LinearRankSVM(), LinearRankSVM(acceleration=False)],

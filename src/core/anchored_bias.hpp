@@ -19,7 +19,8 @@ class AnchoredBias {
   public:
     // A plain weight like all others if the constant column is small beside the rows, or missing.
     template <class Rows>
-    explicit AnchoredBias(const BinaryProblem<Rows>& problem) : step_(problem.bias) {
+    explicit AnchoredBias(const BinaryProblem<Rows>& problem)
+        : step_(problem.bias), curvature_(problem.bias * problem.bias) {
         double squares = 0.0, C = 0.0, count = 0.0;
         for (const Variable& v : problem.variables) {
             if (v.C > 0.0) {
@@ -29,7 +30,7 @@ class AnchoredBias {
             }
         }
         const double column = problem.bias * problem.bias;
-        const double length = squares / count - column;  // squared, of a typical row
+        const double length = squares / count;  // squared, of a typical row
         // Weak anchors leave long steps to the variables, but those of small C need few steps anyway and then wait for
         // the bias.
         const double p = length > 0.0 ? clip(small * count / C, weakest * length, length) : 1.0;
@@ -42,7 +43,7 @@ class AnchoredBias {
 
     bool anchored() const { return carry_ > 0.0; }
 
-    // What one unit of y_i a_i adds to the bias weight, and the curvature it adds to a variable beyond its own.
+    // What one unit of y_i a_i adds to the bias weight, and the curvature that this adds to a variable.
     double step() const { return step_; }
     double curvature() const { return curvature_; }
 
@@ -68,12 +69,12 @@ class AnchoredBias {
 
     void set(double s, double p, double bias) {
         step_ = s / bias;
-        curvature_ = s - bias * bias;
+        curvature_ = s;
         carry_ = s / p;
     }
 
     double step_;
-    double curvature_ = 0.0;
+    double curvature_;
     double carry_ = 0.0;  // s / p
     double anchor_ = 0.0;
 };

@@ -83,7 +83,7 @@ struct StopFlag {
 
 std::vector<Variable> make_variables(const AnyRows& rows, const StridedVector<std::int8_t>& y,
                                      const StridedVector<double>& C, const std::optional<StridedVector<double>>& alpha,
-                                     const Loss& loss, double bias) {
+                                     const Loss& loss) {
     const std::size_t size = rows.size();
     if (y.shape(0) != size || C.shape(0) != size || (alpha && alpha->shape(0) != size)) {
         throw std::invalid_argument("y, C and alpha must have one entry per row of X");
@@ -98,7 +98,7 @@ std::vector<Variable> make_variables(const AnyRows& rows, const StridedVector<st
         v.C = weight;
         v.y = y(i);
         if (weight > 0.0) {
-            v.curvature = rows.squared_norms()[i] + bias * bias + loss.diagonal(weight);
+            v.curvature = rows.squared_norms()[i] + loss.diagonal(weight);
             v.alpha = alpha ? std::clamp((*alpha)(i), loss.lower, loss.upper(weight)) : 0.0;
         }
     }
@@ -176,7 +176,7 @@ nb::tuple py_descend(const PyRows& x, const StridedVector<std::int8_t>& y, const
     return run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
         const Loss loss = make_loss(dual_of_loss);
         const Bias bias = make_bias(bias_column);
-        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias.value);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss);
         const Options options{order, shrinking, tol, max_iter, max_passes, seed, worth};
         const Outcome outcome = descend(x.rows, variables, loss, bias, options, monitor, weights);
         alphas = alphas_of(variables);
@@ -191,7 +191,7 @@ nb::tuple py_newton(const PyRows& x, const StridedVector<std::int8_t>& y, const 
     return run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
         const Loss loss = make_loss(dual_of_loss);
         const Bias bias = make_bias(bias_column);
-        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias.value);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss);
         const Outcome outcome = newton(x.rows, variables, loss, bias, tol, max_iter, monitor, weights);
         alphas = alphas_of(variables);
         return outcome;
@@ -210,7 +210,7 @@ nb::tuple py_primal(const PyRows& x, const StridedVector<std::int8_t>& y, const 
     return run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
         const Loss loss = make_loss(dual_of_loss);
         const Bias bias = make_bias(bias_column);
-        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias.value);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss);
         const PrimalOptions options{tol, max_iter, seed, averaging, projection};
         const Outcome outcome = solver(x.rows, variables, loss, bias, options, monitor, weights);
         alphas = alphas_of(variables);
@@ -223,7 +223,7 @@ nb::tuple py_cut(const PyRows& x, const StridedVector<std::int8_t>& y, const Str
                  double time_limit, const nb::object& on_report, const StopFlag& stop) {
     return run(time_limit, on_report, stop, [&](Monitor& monitor, auto& weights, auto& alphas) {
         const Loss hinge{0.0, 1.0, 0.0};
-        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, hinge, bias);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, hinge);
         HingeRisk risk(variables);
         CutStart start;
         std::vector<double> point, coefficients;
@@ -482,7 +482,7 @@ nb::tuple py_certify(const PyRows& x, const StridedVector<std::int8_t>& y, const
         nb::gil_scoped_release unlocked;
         const Loss loss = make_loss(dual_of_loss);
         const Bias bias = make_bias(bias_column);
-        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss, bias.value);
+        std::vector<Variable> variables = make_variables(x.rows, y, C, alpha, loss);
         certificate = certify(x.rows, variables, loss, bias, weights);
         alphas = alphas_of(variables);
     }

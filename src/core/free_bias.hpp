@@ -165,7 +165,7 @@ void balance(const BinaryProblem<Rows>& problem) {
             between += room(v);
             weight += v.y == heavy ? v.alpha : 0.0;
         }
-        const bool enough = between >= excess;
+        const bool enough = between > excess;
         for (Variable& v : problem.variables) {
             const double share =
                 enough ? excess * (room(v) / between) : (v.y == heavy ? v.alpha * std::min(excess / weight, 1.0) : 0.0);

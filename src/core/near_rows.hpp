@@ -56,7 +56,9 @@ class NearRows {
             }
             const double z = problem_.slack(i, w.data());
             // A little more than the bound, for rounding.
-            const double reach = 1e-9 + 1.000001 * radius * std::sqrt(v.curvature - problem_.loss.diagonal(v.C));
+            const double reach =
+                1e-9 + 1.000001 * radius *
+                           std::sqrt(v.curvature - problem_.loss.diagonal(v.C) + problem_.bias * problem_.bias);
             if (loss.lower == 0.0 && z < -reach) {
                 v.alpha = 0.0;
             } else if (z > loss.upper_per_C * loss.diagonal_times_C + reach) {

@@ -102,6 +102,7 @@ class Newton {
     static constexpr double close = 4.0;                  // to the tolerance, for coordinate descent to be tried
     static constexpr double polish_passes = 12.0;         // and how much of it
     static constexpr int most_bias_trials = 10;
+    static constexpr double rounding = 1e-10;  // of sum_i y_i a_i, in sums of |a_i|
     static constexpr int most_refinements = 4;
     static constexpr double most_dual_passes = 20.0;
     static constexpr std::size_t first_cg_rounds = 30, more_cg_rounds = 10;
@@ -157,10 +158,18 @@ class Newton {
             Monitor& monitor = last ? unlimited : monitor_;
             monitor.mute(true);
             Permuted order(std::move(rows), problem_.size(), true, true);
-            exact = DualCoordinateDescent<Rows, Permuted>(problem_, std::move(order), random, monitor, options)
-                        .run(pair)
-                        .certificate;
+            const std::vector<double> alphas = problem_.alphas(), weights = pair;
+            const Certificate polished =
+                DualCoordinateDescent<Rows, Permuted>(problem_, std::move(order), random, monitor, options)
+                    .run(pair)
+                    .certificate;
             monitor.mute(false);
+            if (polished.gap() < exact.gap()) {
+                exact = polished;
+            } else {
+                problem_.assign(alphas);
+                pair = weights;
+            }
         }
         return exact;
     }
@@ -255,11 +264,11 @@ class Newton {
     // Alphas, gradient, curved rows and certificate at w, from the slacks.
     State differentiate(const std::vector<double>& w) {
         curved_.clear();
-        double losses = 0.0, smooth_losses = 0.0, alphas = 0.0, terms = 0.0;
+        double losses = 0.0, smooth_losses = 0.0, alphas = 0.0, terms = 0.0, sizes = 0.0;
         std::fill(gradient_.begin(), gradient_.end(), 0.0);
         if (near_.far_C() > 0.0) {
             const double U = smooth_.upper_per_C, far = dot(w, near_.far_sum());
-            alphas = U * near_.far_C();
+            alphas = sizes = U * near_.far_C();
             terms = 0.5 * smooth_.diagonal_times_C * U * U * near_.far_C();
             losses = alphas - U * far;
             smooth_losses = losses - terms;
@@ -276,6 +285,7 @@ class Newton {
             smooth_losses += alpha * z - term;
             losses += problem_.loss.primal(z, C);
             alphas += alpha;
+            sizes += std::abs(alpha);
             terms += term;
             if (alpha == free && alpha != smooth_.lower) {
                 curved_.push_back(static_cast<RowIndex>(i));
@@ -289,7 +299,9 @@ class Newton {
             gradient_[j] = w[j] - gradient_[j];
         }
         if (problem_.free_bias) {
-            gradient_.back() = balanced_ ? 0.0 : gradient_.back() - w.back();
+            gradient_.back() -= w.back();
+            balanced_ = std::abs(gradient_.back()) <= rounding * std::abs(problem_.bias) * sizes;
+            gradient_.back() = balanced_ ? 0.0 : gradient_.back();
         }
         State state;
         state.certificate.primal = 0.5 * norm + losses;
@@ -343,11 +355,11 @@ class Newton {
             }
             const double far = -smooth_.upper_per_C * near_.far_sum().back() / problem_.bias;
             const double t = best_curved_bias(smooth_, bias_terms_, 0.0, near_.far_C() > 0.0 ? far : 0.0);
-            balanced_ = std::any_of(bias_terms_.begin(), bias_terms_.end(), [&](const BiasTerm& term) {
+            const bool held = std::any_of(bias_terms_.begin(), bias_terms_.end(), [&](const BiasTerm& term) {
                 const double free = term.y * (term.position - t) * smooth_.inverse_diagonal(term.C);
                 return free > smooth_.lower && free < smooth_.upper(term.C);
             });
-            if (!balanced_) {
+            if (!held) {
                 return;
             }
             w.back() += t / problem_.bias;
@@ -447,7 +459,7 @@ class Newton {
     std::vector<BiasTerm> bias_terms_;
     double check_seconds_ = 0.0;
     std::size_t cg_rounds_ = first_cg_rounds;
-    bool balanced_ = true;    // of a free bias: whether it is the best one for the weights
+    bool balanced_ = true;    // with a free bias: whether the alphas of w are feasible
     double best_dual_ = 0.0;  // that of w = 0 at least
     double pace_gap_ = infinity, pace_primal_ = infinity;
     std::int64_t pace_iteration_ = 0;

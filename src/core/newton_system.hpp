@@ -104,8 +104,9 @@ void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss
         problem.rows.add_squares(i, inverse(i), diagonal.data());
         diagonal[size - 1] += inverse(i) * problem.bias * problem.bias;
     }
-    if (problem.free_bias) {
-        diagonal.back() -= diagonal.back() > 1.0 ? 1.0 : 0.0;
+    const bool free_bias = problem.free_bias && diagonal.back() > 1.0;  // where no row is curved, it is held
+    if (free_bias) {
+        diagonal.back() -= 1.0;
     }
     auto precondition = [&] {
         std::transform(residual.begin(), residual.end(), diagonal.begin(), scaled.begin(), std::divides<>());
@@ -117,12 +118,16 @@ void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss
     p = scaled;
     for (std::size_t iteration = 0; iteration < most_rounds && rho > enough && !monitor.look(); ++iteration) {
         Hp = p;
-        Hp.back() = problem.free_bias ? 0.0 : Hp.back();
+        Hp.back() = free_bias ? 0.0 : Hp.back();
         for (const RowIndex i : curved) {
             const double xp = problem.rows.dot(i, p.data()) + problem.bias * p[size - 1];
             problem.add_row(i, inverse(i) * xp, Hp.data());
         }
-        const double step = rho / std::inner_product(p.begin(), p.end(), Hp.begin(), 0.0);
+        const double curvature = std::inner_product(p.begin(), p.end(), Hp.begin(), 0.0);
+        if (!(curvature > 0.0)) {
+            break;
+        }
+        const double step = rho / curvature;
         for (std::size_t j = 0; j < size; ++j) {
             d[j] += step * p[j];
             residual[j] -= step * Hp[j];
@@ -144,16 +149,17 @@ void solve_for_alphas(const BinaryProblem<Rows>& problem, const Loss& loss, std:
                       double most_work, Monitor& monitor, std::vector<double>& w) {
     const std::size_t count = curved.size();
     std::vector<double> residual(count), p(count), Qp(count), scaled(count), direction(w.size());
+    const double column = problem.free_bias ? 0.0 : problem.bias * problem.bias;
     auto diagonal = [&](std::size_t k) { return loss.diagonal(problem.variables[curved[k]].C); };
     double work_per_round = 0.0;
     for (std::size_t k = 0; k < count; ++k) {
         residual[k] = problem.slack(curved[k], w.data()) - diagonal(k) * problem.variables[curved[k]].alpha;
-        work_per_round += 2.0 * static_cast<double>(problem.rows.stored(curved[k]));
+        work_per_round += 1.0 + 2.0 * static_cast<double>(problem.rows.stored(curved[k]));
     }
     auto precondition = [&] {
         for (std::size_t k = 0; k < count; ++k) {
             const Variable& v = problem.variables[curved[k]];
-            scaled[k] = residual[k] / (v.curvature - problem.loss.diagonal(v.C) + diagonal(k));
+            scaled[k] = residual[k] / (v.curvature - problem.loss.diagonal(v.C) + column + diagonal(k));
         }
         return std::inner_product(residual.begin(), residual.end(), scaled.begin(), 0.0);
     };

@@ -5,7 +5,7 @@
 // coefficients, cut off at C_i, are dual variables: they give the certificate. Rows are drawn without replacement,
 // since by chance alone a row that always violates its margin would else be far from C_i for long. Weights and
 // coefficients are kept as a scale times a sum, and so a step costs one row. The average runs over the iterates since
-// the last power of two of epochs, at least half of all: with S the sum of the scales since then, sum_t s_t v_t = S v -
+// the last power of two of epochs: with S the sum of the scales since then, sum_t s_t v_t = S v -
 // sum_t S_(t-1) (change of v at t).
 #pragma once
 
@@ -114,7 +114,7 @@ class Pegasos {
         }
         if (margin < 1.0) {
             const double a = count * v.C / t_, before = margin * (1.0 - 1.0 / t_);
-            squared_norm_ += a * (2.0 * before + a * v.curvature);
+            squared_norm_ += a * (2.0 * before + a * (v.curvature + problem_.bias * problem_.bias));
             problem_.add_row(i, a / scale_ * v.y, sum_.data());
             share_[i] += a / scale_;
             if (options_.averaging) {

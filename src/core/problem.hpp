@@ -16,7 +16,7 @@ namespace maxmargin {
 // What one coordinate step reads and writes apart from its row, side by side so that a visit costs one cache line.
 struct Variable {
     double alpha;
-    double curvature;  // Q_ii + D_ii
+    double curvature;  // |x_i|^2 + D_ii; the bias adds its own
     double C;
     double y;
 };

@@ -175,6 +175,11 @@ class BinaryProblem:
             flat = slopes[first] <= 1e-14 * C.sum() and first + 1 < len(p)
             return float((p[first] + p[first + 1]) / 2 if flat else p[first]) / self.bias
         low, high = float(p.min()), float(p.max())
+        if self.loss.lower == 0:  # perhaps without any loss
+            left, right = p[y > 0].max(initial=-np.inf), p[y < 0].min(initial=np.inf)
+            if left <= right:
+                ends = [end for end in (left, right) if np.isfinite(end)]
+                return float(np.mean(ends)) / self.bias
         for _ in range(200):
             b = (low + high) / 2
             slope = -np.sum(

@@ -29,9 +29,10 @@ def column_scales(X: Any) -> Floats:
     """
     squares, counts = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     if hasattr(X, "indptr"):
-        for first in range(0, len(X.data), PIECE):
-            values = X.data[first : first + PIECE].astype(np.float64)
-            columns = X.indices[first : first + PIECE]
+        stored, step = int(X.indptr[-1]), max(PIECE, X.shape[1])
+        for first in range(0, stored, step):
+            values = X.data[first : min(first + step, stored)].astype(np.float64)
+            columns = X.indices[first : min(first + step, stored)]
             squares += np.bincount(columns, weights=values * values, minlength=X.shape[1])
             counts += np.bincount(columns[values != 0], minlength=X.shape[1])
     else:

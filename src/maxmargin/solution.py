@@ -78,7 +78,7 @@ class Solution:
     n_iter : int
         Epochs, Newton steps or cuts, over all stages.
     solver : str
-        The method used; for "auto" the stages in order, joined by ``+``.
+        The method used; where it changed, the stages in order, joined by ``+``.
     history : list of Report
         Every report, in order.
     seconds : float

@@ -85,7 +85,8 @@ def solve(
         What to minimise.
     solver : str, default="auto"
         The method: "dcd" is dual coordinate descent with shrinking, "avsf" the same with adaptive selection
-        frequencies, "online" with rows picked at random, "newton" Newton's method in the primal, "pcd" primal
+        frequencies, "online" with rows picked at random, "newton" Newton's method in the primal (where rounding
+        errors stop it, another one goes on), "pcd" primal
         coordinate descent (not for the hinge; it copies the data by columns), "cutting_plane" (hinge only) that of
         cutting planes, "pegasos" (hinge only) stochastic subgradient descent. "auto" chooses. Several classes at once
         are solved by "sdm", the sequential dual method, by "newton", for few weights in all, and, in the formulation of
@@ -103,7 +104,8 @@ def solve(
     adaptive : bool, default=True
         Whether "sdm" visits rows by adaptive frequencies; False is a random permutation, as its paper has it.
     averaging : bool, default=False
-        Whether "pegasos" returns the average of its last iterates, at least half of all, instead of the last one.
+        Whether "pegasos" returns the average of its iterates since the last power of two of epochs, instead of the last
+        one.
     projection : bool, default=True
         Whether "pegasos" projects its iterates onto the ball that holds the optimum.
     alpha : array of shape (rows,), or array or sparse matrix of shape (rows, classes), optional
