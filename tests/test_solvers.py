@@ -344,7 +344,8 @@ def test_auto_arrives_on_large_numbers_and_large_C(loss, scale, C, penalize_bias
     [
         (3000, 40, 1e-3, "hinge", "dcd"),  # easy
         (3000, 40, 10.0, "hinge", "dcd+newton"),
-        (3000, 40, 1e-3, "squared_hinge", "newton"),  # few features, cheap steps
+        (3000, 40, 1e-3, "squared_hinge", "dcd"),  # very easy
+        (3000, 40, 0.1, "squared_hinge", "newton"),  # few features, cheap steps
         (60, 8, 0.02, "hinge", "dcd+newton"),  # easy, but small
         (2000, 1000, 1e-4, "squared_hinge", "dcd"),  # few rows: expensive steps, and easy
         (300, 1100, 1e-4, "squared_hinge", "dcd"),  # many features

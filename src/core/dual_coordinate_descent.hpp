@@ -40,6 +40,13 @@ class DualCoordinateDescent {
                                       [](const Variable& v) { return v.alpha != 0.0; });
         weights_of(problem_, w);
         dual_ = warm && !problem_.free_bias ? certify(problem_, w).dual : 0.0;
+        if (bias_.anchored() && warm && !problem_.free_bias) {
+            // Of variables that are not yet optimal, the bias is a large multiple of a small difference; the best one
+            // for the weights is a better anchor.
+            BinaryProblem<Rows> free = problem_;
+            free.free_bias = true;
+            weights_of(free, w);
+        }
         bias_.start(problem_, w.back());
         // Certificates of balanced variables need their weights, too.
         const double pass_cost = static_cast<double>(problem_.rows.stored() + row_cost * problem_.size());

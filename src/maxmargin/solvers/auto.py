@@ -9,8 +9,8 @@ benchmark sets (``benchmarks/``), these facts decide:
   matrix, and `newton_passes` says what it costs: some passes per step, the products of pairs of entries within rows,
   and the factorisations. For the hinge, whose width is driven down, there are about three times as many steps.
 - So with few features "dcd" goes first as long as it promises to be done before Newton's method would be, judged by the
-  pace of its certified gap; where Newton's method is cheap it starts at once (curved losses) or after two passes (the
-  hinge, to which a start is worth more).
+  pace of its certified gap; where Newton's method is cheap it starts at once (curved losses, unless C is very small) or
+  after two passes (the hinge, to which a start is worth more).
 - With more features, "avsf" overtakes "dcd" where problems are not easy, by more the larger C is. Where even "avsf"
   stalls (unscaled rows, large C) its dual variables are still good enough that a few Newton steps from their weights
   bring the primal value down by orders of magnitude, and "avsf" then finishes from there.
@@ -42,6 +42,8 @@ from maxmargin.solvers.run import Outcome, Run
 MOST_NEWTON_FEATURES = 1024
 #: Up to this ``C * mean(Q_ii)`` a problem is easy for "dcd".
 EASY = 4.0
+#: Up to this it is so even where Newton's method is cheap.
+VERY_EASY = 0.2
 #: Work for "dcd" with many features, on easy and on other problems, in passes over the data (an epoch is at most two).
 DCD_PASSES = {True: 60.0, False: 2.0}
 #: Newton's method, in passes: the steps, for curved losses and the hinge, each with some passes over part of the rows;
@@ -89,9 +91,10 @@ def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
     """Choose by the cost of the methods; change when the pace is too slow."""
     curved = problem.loss.diagonal_times_C > 0
     curvature = problem.rows.mean_squared_norm() + problem.bias**2
-    easy = float(problem.C.mean()) * curvature <= EASY
+    difficulty = float(problem.C.mean()) * curvature
+    easy = difficulty <= EASY
     if problem.shape[1] <= MOST_NEWTON_FEATURES:
-        return _few_features(problem, run, alpha, curved, easy)
+        return _few_features(problem, run, alpha, curved, difficulty)
     outcome = dcd(problem, run, alpha, DCD_PASSES[easy])
     if outcome.exit is not _core.Exit.BUDGET:
         return outcome
@@ -106,12 +109,12 @@ def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
         patience *= GROWTH
 
 
-def _few_features(problem: BinaryProblem, run: Run, alpha: Floats | None, curved: bool, easy: bool) -> Outcome:
+def _few_features(problem: BinaryProblem, run: Run, alpha: Floats | None, curved: bool, difficulty: float) -> Outcome:
     cost = newton_passes(problem)
     expensive = cost >= EXPENSIVE and problem.rows.stored() > SMALL
-    if curved and not expensive:
+    if curved and not expensive and (difficulty > VERY_EASY or problem.rows.stored() <= SMALL):
         return newton_or_other(problem, run, alpha)
-    if expensive or (easy and problem.rows.stored() > SMALL):
+    if expensive or (difficulty <= EASY and problem.rows.stored() > SMALL):
         outcome = dcd(problem, run, alpha, cost, worth=cost)
     else:
         outcome = dcd(problem, run, alpha, DCD_PASSES[False])
