@@ -6,6 +6,7 @@ import multiprocessing
 import time
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -91,8 +92,4 @@ class SnapMl:
 
 def installed() -> list[type]:
     """The rivals that can be imported here; LIBLINEAR and scikit-learn always are."""
-    try:
-        import snapml  # noqa: F401
-    except ImportError:
-        return [Liblinear, ScikitLearn]
-    return [Liblinear, ScikitLearn, SnapMl]
+    return [Liblinear, ScikitLearn, *([SnapMl] if find_spec("snapml") else [])]
