@@ -17,9 +17,9 @@ benchmark sets (``benchmarks/``), these facts decide:
 
 The tolerance enters through the pace: the same fall of the gap is enough for 1e-3 and not for 1e-6.
 
-"cutting_plane", "pcd", "online" and "pegasos" are not chosen: where one of them is the fastest on a benchmark set, it is
-so by a few hundredths of a second at most (``benchmarks/results/solvers.md``). Only where rounding errors stop Newton's
-method on the hinge do cutting planes go on.
+"cutting_plane", "pcd", "online" and "pegasos" are not chosen: where one of them is the fastest on a benchmark set, it
+is so by a few hundredths of a second at most (``benchmarks/results/solvers.md``). Only where rounding errors stop
+Newton's method on the hinge do cutting planes go on.
 
 Several classes at once have features times classes weights. Where these are few, Newton's method needs 20 to 30 steps
 whatever C is, while the loops of the sequential dual method grow with it: so "newton" takes over after a few passes of
