@@ -102,6 +102,7 @@ class Newton {
     static constexpr double close = 4.0;                  // to the tolerance, for coordinate descent to be tried
     static constexpr double polish_passes = 12.0;         // and how much of it
     static constexpr int most_bias_trials = 10;
+    static constexpr int most_line_trials = 60;
     static constexpr double rounding = 1e-10;  // of sum_i y_i a_i, in sums of |a_i|
     static constexpr int most_refinements = 4;
     static constexpr double most_dual_passes = 20.0;
@@ -416,8 +417,9 @@ class Newton {
         }
     }
 
-    // The root of the derivative along the step, which is continuous, rising and piecewise linear.
-    // Found to `accuracy`, a share of the derivative at the start.
+    // The root of the derivative along the step, which is continuous, rising and piecewise linear. Found to `accuracy`,
+    // a share of the derivative at the start, and from below: beyond the root a slope that is small beside a very steep
+    // start can still lead far up. Steps that are mostly gradient can be a million times too long.
     double line_search(const std::vector<double>& w, double initial, double accuracy) const {
         const double far = near_.far_C() > 0.0 ? smooth_.upper_per_C * dot(near_.far_sum(), direction_) : 0.0;
         const double wd = problem_.regularised_dot(w, direction_) - far;
@@ -425,7 +427,7 @@ class Newton {
         const double scale = 1.0 / smooth_.diagonal_times_C, lower = smooth_.lower, upper_per_C = smooth_.upper_per_C;
         const double *slack = near_.slack.data(), *slope = near_.slope.data(), *weight = near_.C.data();
         double t = 1.0, low = 0.0, high = infinity;
-        for (int trial = 0; trial < 30; ++trial) {
+        for (int trial = 0; trial < most_line_trials; ++trial) {
             double first = wd + t * dd, second = dd;
             for (std::size_t k = 0; k < near_.rows.size(); ++k) {
                 const double u = slope[k], inverse = weight[k] * scale;
@@ -433,16 +435,16 @@ class Newton {
                 first -= clipped * u;
                 second += a == clipped ? u * u * inverse : 0.0;
             }
-            if (std::abs(first) <= accuracy * std::abs(initial)) {
-                break;
+            if (first <= 0.0 && -first <= accuracy * std::abs(initial)) {
+                return t;
             }
             (first < 0.0 ? low : high) = t;
             t -= first / second;
             if (!(t > low && t < high)) {
-                t = high < infinity ? 0.5 * (low + high) : 2.0 * low;
+                t = low == 0.0 ? 0.1 * high : high < infinity ? 0.5 * (low + high) : 2.0 * low;
             }
         }
-        return t;
+        return low > 0.0 ? low : t;
     }
 
     BinaryProblem<Rows> problem_;
