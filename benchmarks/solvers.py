@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.binary import CS, DATA, LOSSES, best_of, geometric_mean, timed_solve
+from benchmarks.binary import CS, DATA, LOSSES, geometric_mean, timed_solve
 from benchmarks.datasets import ROOT, folder, load_binary
 from benchmarks.report import Table, describe_machine
 from maxmargin import Solution
@@ -25,22 +25,23 @@ WITHIN = 1.3
 
 
 def measure(X: Any, y: Any, loss: str, C: float, tol: float, repeats: int) -> tuple[float, dict[str, float], Solution]:
-    """Seconds of "auto" and of each single solver, and what "auto" found."""
-    auto, solution = best_of(repeats, lambda: timed_solve(X, y, loss, C, tol=tol, time_limit=60.0))
-    limit = 2 * auto + 0.01
-    times: dict[str, float] = {}
+    """Seconds of "auto" and of each single solver, and what "auto" found.
+
+    All that can be the fastest run in turn, round by round, because the machine changes its pace.
+    """
+    run = partial(timed_solve, X, y, loss, C, tol=tol)
+    seconds, solution = run(time_limit=60.0)
+    limit = 2 * seconds + 0.01
+    times = {"auto": seconds}
     for solver in SOLVERS:
-        if solver == "auto":
-            continue
-        times[solver] = math.inf
-        if loss in LOSSES_OF.get(solver, (loss,)):
-            run = partial(timed_solve, X, y, loss, C, solver=solver, tol=tol, time_limit=limit)
-            seconds, single = run()
+        if solver != "auto" and loss in LOSSES_OF.get(solver, (loss,)):
+            seconds, single = run(solver=solver, time_limit=limit)
             if single.converged:
-                times[solver] = min(seconds, best_of(repeats, run)[0])
-    # Once more, because the machine changes its pace.
-    again, _ = best_of(repeats, lambda: timed_solve(X, y, loss, C, tol=tol, time_limit=60.0))
-    return min(auto, again), times, solution
+                times[solver] = seconds
+    for _ in range(repeats):
+        for solver in times:
+            times[solver] = min(times[solver], run(solver=solver, time_limit=60.0)[0])
+    return times["auto"], {name: times.get(name, math.inf) for name in SOLVERS if name != "auto"}, solution
 
 
 def main() -> None:

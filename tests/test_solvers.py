@@ -299,7 +299,8 @@ def test_a_worse_later_stage_never_replaces_a_better_earlier_one():
     assert good.converged
     again = solve(problem, solver="newton", tol=1e-12, alpha=good.alpha, max_iter=1)
     assert again.certificate.gap <= good.certificate.gap * (1 + 1e-9)
-    stopped = solve(problem, tol=1e-12, callback=lambda report, _: report.solver == "newton")
+    easier = BinaryProblem(30 * X, y, 1e-3, loss="hinge", bias=1.0)  # for which "auto" begins with "dcd"
+    stopped = solve(easier, tol=1e-12, callback=lambda report, _: report.solver == "newton")
     assert stopped.certificate.gap <= min(report.gap for report in stopped.history if report.solver == "dcd") + 1e-12
 
 
@@ -343,12 +344,13 @@ def test_auto_arrives_on_large_numbers_and_large_C(loss, scale, C, penalize_bias
     ("rows", "features", "C", "loss", "expected"),
     [
         (3000, 40, 1e-3, "hinge", "dcd"),  # easy
-        (3000, 40, 10.0, "hinge", "dcd+newton"),
-        (3000, 40, 1e-3, "squared_hinge", "dcd"),  # very easy
-        (3000, 40, 0.1, "squared_hinge", "newton"),  # few features, cheap steps
-        (60, 8, 0.02, "hinge", "dcd+newton"),  # easy, but small
+        (3000, 40, 10.0, "hinge", "newton"),  # few features, cheap steps
+        (3000, 40, 1e-3, "squared_hinge", "dcd"),
+        (3000, 40, 0.1, "squared_hinge", "newton"),
+        (60, 8, 0.02, "hinge", "newton"),  # easy, but small
         (2000, 1000, 1e-4, "squared_hinge", "dcd"),  # few rows: expensive steps, and easy
         (300, 1100, 1e-4, "squared_hinge", "dcd"),  # many features
+        (300, 1100, 0.1, "squared_hinge", "avsf"),
     ],
 )
 def test_auto_chooses_by_the_cost_of_the_methods(rows, features, C, loss, expected):
@@ -366,6 +368,18 @@ def test_auto_changes_the_method_when_dcd_is_too_slow():
     first = [report.epoch for report in solution.history if report.solver == "dcd"]
     assert max(first) < newton_passes(problem)
     assert solve(problem, tol=1e-6).n_iter == solution.n_iter  # counted in work, not in seconds
+
+
+@pytest.mark.parametrize("seed", [1, 3, 4])
+def test_newton_never_climbs_where_steps_are_far_too_long(seed):
+    """With few curved rows, long rows and a free bias a step is mostly gradient, a million times too long."""
+    rng = np.random.default_rng(seed)
+    X = 100.0 * rng.normal(size=(40, 8))
+    y = np.where(rng.random(40) < 0.4, 1, -1)
+    C = 1e4 * rng.integers(0, 3, 40)
+    solution = solve(BinaryProblem(X, y, C, loss="hinge", bias=1.0, penalize_bias=False), solver="newton", tol=1e-6)
+    assert solution.converged, (solution.solver, solution.certificate.gap)
+    assert solution.solver == "newton"
 
 
 def test_auto_goes_on_with_cutting_planes_where_rounding_stops_newton():

@@ -3,17 +3,20 @@
 Work is counted in passes over the data, never in seconds, so that the same seed gives the same bits. Measured on the
 benchmark sets (``benchmarks/``), these facts decide:
 
-- The epochs of dual coordinate descent grow with ``C * mean(Q_ii)``, the bound of the dual variables over the length of
-  a typical step. Up to about 4 ("easy") "dcd" converges in a few epochs and little beats it.
+- The epochs of dual coordinate descent grow with the curvature of the losses. With few features its measure is the mean
+  eigenvalue of their Hessian, ``sum(C_i Q_ii) / features``, beside which the regulariser counts 1: up to about 100 for
+  curved losses and 2,000 for the hinge "dcd" is done before Newton's method is.
 - The steps of Newton's method hardly depend on C or on the tolerance. With at most 1,024 features its Hessian is a
   matrix, and `newton_passes` says what it costs: some passes per step, the products of pairs of entries within rows,
   and the factorisations. For the hinge, whose width is driven down, there are about three times as many steps.
-- So with few features "dcd" goes first as long as it promises to be done before Newton's method would be, judged by the
-  pace of its certified gap; where Newton's method is cheap it starts at once (curved losses, unless C is very small) or
-  after two passes (the hinge, to which a start is worth more).
-- With more features, "avsf" overtakes "dcd" where problems are not easy, by more the larger C is. Where even "avsf"
-  stalls (unscaled rows, large C) its dual variables are still good enough that a few Newton steps from their weights
-  bring the primal value down by orders of magnitude, and "avsf" then finishes from there.
+- So with few features "dcd" goes first where the mean eigenvalue is small or Newton's method expensive, as long as by
+  the pace of its certified gap it promises to be done before Newton's method would be. Elsewhere Newton's method starts
+  at once.
+- With more features the measure is ``C * mean(Q_ii)``, the bound of the dual variables over the length of a typical
+  step. Up to about 12 ("easy") "dcd" converges in a few epochs and little beats it; beyond, "avsf" overtakes it, by
+  more the larger C is. Where even "avsf" stalls (unscaled rows, large C) its dual variables are still good enough that
+  a few Newton steps from their weights bring the primal value down by orders of magnitude, and "avsf" then finishes
+  from there.
 
 The tolerance enters through the pace: the same fall of the gap is enough for 1e-3 and not for 1e-6.
 
@@ -41,12 +44,12 @@ from maxmargin.solvers.run import Outcome, Run
 
 #: With more features the Hessian is never a matrix (``most_dense`` in newton.hpp).
 MOST_NEWTON_FEATURES = 1024
-#: Up to this ``C * mean(Q_ii)`` a problem is easy for "dcd".
-EASY = 4.0
-#: Up to this it is so even where Newton's method is cheap.
-VERY_EASY = 0.2
-#: Work for "dcd" with many features, on easy and on other problems, in passes over the data (an epoch is at most two).
-DCD_PASSES = {True: 60.0, False: 2.0}
+#: Mean eigenvalues of the Hessian of the losses, curved ones and the hinge, up to which "dcd" goes first.
+DCD_EIGENVALUE = {True: 100.0, False: 2000.0}
+#: With many features: up to this ``C * mean(Q_ii)`` a problem is easy for "dcd",
+EASY = 12.0
+#: which gets so much work, in passes over the data (an epoch is at most two).
+DCD_PASSES = 60.0
 #: Newton's method, in passes: the steps, for curved losses and the hinge, each with some passes over part of the rows;
 STEPS = {True: 10.0, False: 30.0}
 PASSES_PER_STEP = 1.5
@@ -58,7 +61,7 @@ EXPENSIVE = 60.0
 #: Up to so many stored values all methods take a millisecond, and Newton's ends nearest to the optimum.
 SMALL = 20_000
 #: Epochs of "avsf" before its pace is judged: for curved losses, and for the hinge, where Newton steps cost more.
-PATIENCE = {True: 20.0, False: 40.0}
+PATIENCE = {True: 40.0, False: 60.0}
 #: Each further stage of "avsf" gets more, so that the alternation cannot go on without progress for ever.
 GROWTH = 1.5
 #: Newton steps between two stages of "avsf".
@@ -92,36 +95,34 @@ def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
     """Choose by the cost of the methods; change when the pace is too slow."""
     curved = problem.loss.diagonal_times_C > 0
     curvature = problem.rows.mean_squared_norm() + problem.bias**2
-    difficulty = float(problem.C.mean()) * curvature
-    easy = difficulty <= EASY
     if problem.shape[1] <= MOST_NEWTON_FEATURES:
-        return _few_features(problem, run, alpha, curved, difficulty)
-    outcome = dcd(problem, run, alpha, DCD_PASSES[easy])
-    if outcome.exit is not _core.Exit.BUDGET:
-        return outcome
+        eigenvalue = float(problem.C.sum()) * curvature / problem.shape[1]
+        return _few_features(problem, run, alpha, eigenvalue <= DCD_EIGENVALUE[curved])
+    if float(problem.C.mean()) * curvature <= EASY:
+        outcome = dcd(problem, run, alpha, DCD_PASSES)
+        if outcome.exit is not _core.Exit.BUDGET:
+            return outcome
+        alpha = outcome.alpha
     patience = PATIENCE[curved]
     while True:
-        outcome = avsf(problem, run, outcome.alpha, patience)
+        outcome = avsf(problem, run, alpha, patience)
         if not run.gave_up or outcome.exit is not _core.Exit.STOPPED or run.stop.is_set():
             return outcome
         outcome = newton(problem, run, outcome.alpha, NEWTON_STEPS)
         if outcome.exit not in (_core.Exit.MAX_ITER, _core.Exit.BUDGET):
             return outcome
+        alpha = outcome.alpha
         patience *= GROWTH
 
 
-def _few_features(problem: BinaryProblem, run: Run, alpha: Floats | None, curved: bool, difficulty: float) -> Outcome:
+def _few_features(problem: BinaryProblem, run: Run, alpha: Floats | None, easy: bool) -> Outcome:
     cost = newton_passes(problem)
-    expensive = cost >= EXPENSIVE and problem.rows.stored() > SMALL
-    if curved and not expensive and (difficulty > VERY_EASY or problem.rows.stored() <= SMALL):
-        return newton_or_other(problem, run, alpha)
-    if expensive or (difficulty <= EASY and problem.rows.stored() > SMALL):
+    if problem.rows.stored() > SMALL and (easy or cost >= EXPENSIVE):
         outcome = dcd(problem, run, alpha, cost, worth=cost)
-    else:
-        outcome = dcd(problem, run, alpha, DCD_PASSES[False])
-    if outcome.exit is not _core.Exit.BUDGET:
-        return outcome
-    return newton_or_other(problem, run, outcome.alpha)
+        if outcome.exit is not _core.Exit.BUDGET:
+            return outcome
+        alpha = outcome.alpha
+    return newton_or_other(problem, run, alpha)
 
 
 def auto_classes(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Outcome:
