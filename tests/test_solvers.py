@@ -382,6 +382,16 @@ def test_newton_never_climbs_where_steps_are_far_too_long(seed):
     assert solution.solver == "newton"
 
 
+@pytest.mark.parametrize("features", [20, 1100])
+def test_newton_does_not_start_from_weights_that_are_worse_than_none(features):
+    X, y = random_problem(rows=80, features=features, seed=5, noise=1.0)
+    problem = BinaryProblem(X, y, 10.0, loss="squared_hinge", bias=1.0)
+    far_off = 1e6 * np.random.default_rng(5).random(80)
+    solution = solve(problem, solver="newton", tol=1e-8, alpha=far_off)
+    assert solution.history[0].primal <= 10.0 * 80
+    assert solution.converged
+
+
 def test_auto_goes_on_with_cutting_planes_where_rounding_stops_newton():
     X, y = random_problem(rows=60, features=6, seed=0, noise=1.0)
     problem = BinaryProblem(1e3 * X, y, 1e3, loss="hinge", bias=1.0)

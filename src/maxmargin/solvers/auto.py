@@ -61,11 +61,11 @@ EXPENSIVE = 60.0
 #: Up to so many stored values all methods take a millisecond, and Newton's ends nearest to the optimum.
 SMALL = 20_000
 #: Epochs of "avsf" before its pace is judged: for curved losses, and for the hinge, where Newton steps cost more.
-PATIENCE = {True: 40.0, False: 60.0}
-#: Each further stage of "avsf" gets more, so that the alternation cannot go on without progress for ever.
-GROWTH = 1.5
+PATIENCE = {True: 25.0, False: 40.0}
 #: Newton steps between two stages of "avsf".
-NEWTON_STEPS = 4
+NEWTON_STEPS = 5
+#: Each further stage of either gets more, so that the alternation cannot go on without progress for ever.
+GROWTH = 1.5
 
 #: With more weights in all (classes times features) their Hessian no longer pays as a matrix.
 MOST_NEWTON_WEIGHTS = 1024
@@ -103,16 +103,16 @@ def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
         if outcome.exit is not _core.Exit.BUDGET:
             return outcome
         alpha = outcome.alpha
-    patience = PATIENCE[curved]
+    patience, steps = PATIENCE[curved], float(NEWTON_STEPS)
     while True:
         outcome = avsf(problem, run, alpha, patience)
         if not run.gave_up or outcome.exit is not _core.Exit.STOPPED or run.stop.is_set():
             return outcome
-        outcome = newton(problem, run, outcome.alpha, NEWTON_STEPS)
+        outcome = newton(problem, run, outcome.alpha, round(steps))
         if outcome.exit not in (_core.Exit.MAX_ITER, _core.Exit.BUDGET):
             return outcome
         alpha = outcome.alpha
-        patience *= GROWTH
+        patience, steps = GROWTH * patience, GROWTH * steps
 
 
 def _few_features(problem: BinaryProblem, run: Run, alpha: Floats | None, easy: bool) -> Outcome:

@@ -30,6 +30,10 @@ class Outcome(NamedTuple):
     points: Floats | None = None
 
 
+#: A gap that is still so large after so many epochs, and half of those a stage is given: it gets nowhere.
+FIRST_LOOK = 20
+NO_PROGRESS = 0.95
+
 #: Problem, limits, and the dual variables (or, for ranking, the points) to start from.
 Solver = Callable[[Any, "Run", Any], Outcome]
 
@@ -79,7 +83,8 @@ class Run:
     ) -> Outcome:
         """Run one C++ solver as the next stage, given the hook and the time left.
 
-        After ``patience`` epochs a stage that stalls is ended, and ``gave_up`` tells so.
+        After ``patience`` epochs a stage that stalls is ended, and earlier one that has got nowhere; ``gave_up`` tells
+        so.
         """
         before = self.before_stage = self.n_iter
         self.gave_up = False
@@ -93,7 +98,8 @@ class Run:
             self.history.append(report)
             if self.callback and self.callback(report, weights):
                 return True
-            self.gave_up = gap > self.tol and epoch >= patience and self.stalls()
+            hopeless = gap > NO_PROGRESS and epoch >= max(FIRST_LOOK, patience / 2)
+            self.gave_up = gap > self.tol and (hopeless or (epoch >= patience and self.stalls()))
             return self.gave_up
 
         outcome = Outcome(*run_core(on_report, self.time_left()))
