@@ -215,6 +215,26 @@ def test_max_iter_returns_the_best_certified_iterate(solver):
     assert solution.certificate.gap <= min(report.gap for report in solution.history) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("penalize_bias", [True, False])
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("max_iter", [1, 7, 30])
+@pytest.mark.parametrize("solver", ["dcd", "avsf", "online"])
+def test_a_fit_cut_short_returns_a_feasible_pair_where_the_bias_is_anchored(solver, max_iter, loss, penalize_bias):
+    X, y = random_problem(rows=300, features=40, seed=23, density=0.2)
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 0.1)  # short rows beside the constant column
+    problem = BinaryProblem(csr(X), y, 50.0, loss=loss, bias=3.0, penalize_bias=penalize_bias)
+    solution = solve(problem, solver=solver, tol=1e-13, max_iter=max_iter)
+    truth = problem.certificate(solution.alpha)
+    assert solution.certificate.primal == pytest.approx(truth.primal, rel=1e-9)
+    assert solution.certificate.dual == pytest.approx(truth.dual, rel=1e-9, abs=1e-9 * truth.primal)
+    if loss != "least_squares":
+        assert solution.alpha.min() >= 0
+    if loss == "hinge":
+        assert solution.alpha.max() <= 50.0
+    if not penalize_bias:
+        assert y @ solution.alpha == pytest.approx(0.0, abs=1e-9 * np.abs(solution.alpha).sum())
+
+
 @pytest.mark.parametrize("solver", HINGE_SOLVERS)
 def test_a_time_limit_ends_the_fit_with_a_certificate(solver):
     X, y = random_problem(rows=3000, features=100, seed=20, noise=5.0)

@@ -13,6 +13,7 @@
 #include "anchored_bias.hpp"
 #include "certificate.hpp"
 #include "free_bias.hpp"
+#include "iterate_average.hpp"
 #include "monitor.hpp"
 #include "orders.hpp"
 #include "problem.hpp"
@@ -62,6 +63,9 @@ class DualCoordinateDescent {
             order_.end_epoch();
             dual_ += sweep.gain;
             bias_.end_epoch(w.back());
+            if constexpr (Order::averages) {
+                average_.add(problem_, w);
+            }
             credit += check_share * sweep.work;
             passes += sweep.work / pass_cost;
             bool check = monitor_.look() || epochs_ >= options_.max_iter || passes >= options_.max_passes ||
@@ -77,29 +81,41 @@ class DualCoordinateDescent {
             }
             credit -= check_cost;
             const double before = monitor_.seconds();
-            const Iterate descent = make_pair(w, hopeful);
-            last = certify(problem_, w, [this](std::size_t i) { return order_.hidden(i); });
+            const bool exact = problem_.free_bias || (hopeful && !bias_.anchored());
+            Iterate descent;
+            if (exact) {
+                descent = make_pair(w);
+            }
+            last = certify_anchored(w, [this](std::size_t i) { return order_.hidden(i); });
             dual_ = last.dual;
-            if (last.gap() <= options_.tol && !hopeful && !problem_.free_bias) {
-                problem_.sum_rows(w);
+            if (last.gap() <= options_.tol && !exact) {
+                descent = make_pair(w);
                 last = certify(problem_, w);
             }
-            remember(last);
+            remember(last, w.back());
+            bool averaged = false;
+            if constexpr (Order::averages) {
+                averaged = last.gap() > options_.tol && average_is_better(w, last);
+            }
+            const Certificate& better = averaged ? average_certificate_ : last;
             check_seconds_ += monitor_.seconds() - before;
             const double difference = last.primal - last.dual;
             if (sweep.gap > 0.0) {
-                const double most = bias_.anchored() ? infinity : 1.0;  // the sweep knows nothing of the anchor
+                const double most = problem_.free_bias ? infinity : 1.0;  // the sweep knows nothing of the condition
                 trust = std::clamp((difference - last.hidden_gap) / sweep.gap, 0.1, most);
             }
-            monitor_.report({epochs_, monitor_.seconds(), last.primal, last.dual, last.gap(),
-                             static_cast<std::int64_t>(order_.active()), w});
-            if (last.gap() <= options_.tol) {
-                return {last, epochs_, Exit::converged, check_seconds_};
+            monitor_.report({epochs_, monitor_.seconds(), better.primal, better.dual, better.gap(),
+                             static_cast<std::int64_t>(order_.active()), averaged ? mean_ : w});
+            if (better.gap() <= options_.tol) {
+                if (averaged) {
+                    w = std::move(mean_);
+                }
+                return {better, epochs_, Exit::converged, check_seconds_};
             }
             if (monitor_.ended()) {
                 return best(w, monitor_.exit());
             }
-            const bool out_of_work = passes >= options_.max_passes || too_slow(passes, last.gap());
+            const bool out_of_work = passes >= options_.max_passes || too_slow(passes, better.gap());
             if (epochs_ >= options_.max_iter || out_of_work) {
                 return best(w, out_of_work ? Exit::budget : Exit::max_iter);
             }
@@ -118,6 +134,8 @@ class DualCoordinateDescent {
     static constexpr std::size_t row_cost = 8;   // what a visit costs beside its stored values, in stored values
     static constexpr std::size_t row_ahead = 3;
     static constexpr std::size_t start_ahead = 8;
+    static constexpr int most_without_average = 4;  // certificates
+    static constexpr double far = 0.1;              // a gap at which means are always worth a try
 
     struct Sweep {
         double gap = 0.0;   // sum of gap_share, each row's at the time of its visit
@@ -180,34 +198,69 @@ class DualCoordinateDescent {
         return G < 0.0 ? upper : lower;
     }
 
-    // What the descent goes on from; without a free bias the last of the weights is enough.
+    // What the descent goes on from; empty where the weights are untouched.
     struct Iterate {
-        double bias;
         std::vector<double> alphas, weights;
     };
 
-    // Feasible variables with their own weights: a free bias needs them balanced. `exactly` removes rounding errors.
-    Iterate make_pair(std::vector<double>& w, bool exactly) {
-        Iterate descent{w.back(), {}, {}};
-        if (problem_.free_bias) {
-            descent.alphas = problem_.alphas();
-            descent.weights = w;
-            balance(problem_);
-            weights_of(problem_, w);
-        } else if (exactly) {
-            problem_.sum_rows(w);
-        } else if (bias_.anchored()) {
-            w.back() = problem_.bias * imbalance(problem_);
-        }
+    // From the descent to variables and the weights that belong to them, without rounding errors. An anchored bias is
+    // not yet that of the variables, but nearer to the optimum; so these are moved, by very little, to have it.
+    Iterate make_pair(std::vector<double>& w) {
+        Iterate descent{problem_.alphas(), w};
+        settle(w);
         return descent;
     }
 
-    void go_on(const Iterate& descent, std::vector<double>& w) {
+    void settle(std::vector<double>& w) {
+        if (bias_.anchored()) {
+            set_imbalance(problem_, problem_.free_bias ? 0.0 : w.back() / problem_.bias);
+        }
+        weights_of(problem_, w);
+    }
+
+    // Primal at the weights with their anchored bias, dual of the variables with their own: a bound like any other, and
+    // what the pair will have.
+    template <class IsHidden>
+    Certificate certify_anchored(const std::vector<double>& w, IsHidden is_hidden) const {
+        Certificate certificate = certify(problem_, w, is_hidden);
+        if (bias_.anchored() && !problem_.free_bias) {
+            const double own = problem_.bias * imbalance(problem_);
+            certificate.dual += 0.5 * (w.back() * w.back() - own * own);
+        }
+        return certificate;
+    }
+
+    // Whether the mean of the iterates since the last certificate makes a better pair than the last one, tried only now
+    // and then where it did not. If it meets the tolerance, it is left in the variables.
+    bool average_is_better(const std::vector<double>& w, const Certificate& last) {
+        if (!average_helps_ && last.gap() < far && ++without_average_ < most_without_average) {
+            average_.forget();
+            return false;
+        }
+        without_average_ = 0;
+        const std::vector<double> alphas = problem_.alphas();
+        mean_ = w;
+        average_.take(problem_, mean_);
         if (problem_.free_bias) {
+            settle(mean_);
+        }
+        average_certificate_ = certify_anchored(mean_, [](std::size_t) { return false; });
+        remember(average_certificate_, mean_.back());
+        if (average_certificate_.gap() <= options_.tol) {
+            settle(mean_);
+            average_certificate_ = certify(problem_, mean_);
+        }
+        if (!(average_certificate_.gap() <= options_.tol)) {
+            problem_.assign(alphas);
+        }
+        average_helps_ = average_certificate_.gap() < last.gap();
+        return average_helps_;
+    }
+
+    void go_on(Iterate& descent, std::vector<double>& w) {
+        if (!descent.weights.empty()) {
             problem_.assign(descent.alphas);
-            w = descent.weights;
-        } else if (bias_.anchored()) {
-            w.back() = descent.bias;
+            w = std::move(descent.weights);
         }
     }
 
@@ -227,17 +280,19 @@ class DualCoordinateDescent {
         return !(std::log(gap / std::max(options_.tol, 1e-15)) <= options_.worth * fall);
     }
 
-    void remember(const Certificate& certificate) {
+    void remember(const Certificate& certificate, double bias) {
         if (!best_alpha_.empty() && !(certificate.gap() < best_.gap())) {
             return;
         }
         best_ = certificate;
+        best_bias_ = bias;
         problem_.copy_alphas(best_alpha_);
     }
 
     Outcome best(std::vector<double>& w, Exit exit) {
         problem_.assign(best_alpha_);
-        weights_of(problem_, w);
+        w.back() = best_bias_;
+        settle(w);
         const Certificate exact = certify(problem_, w);
         return {exact, epochs_, exact.gap() <= options_.tol ? Exit::converged : exit, check_seconds_};
     }
@@ -251,8 +306,14 @@ class DualCoordinateDescent {
     std::vector<std::pair<double, double>> pace_;  // passes and gap of earlier certificates
     double dual_ = 0.0;
     AnchoredBias bias_;
+    IterateAverage average_;
+    bool average_helps_ = true;
+    int without_average_ = 0;
+    std::vector<double> mean_;
+    Certificate average_certificate_;
     double check_seconds_ = 0.0;
     Certificate best_;
+    double best_bias_ = 0.0;
     std::vector<double> best_alpha_;
 };
 

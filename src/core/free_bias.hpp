@@ -129,17 +129,14 @@ double imbalance(const BinaryProblem<Rows>& problem) {
     return sum;
 }
 
-// Moves the variables within their bounds to sum_i y_i a_i = 0, if the bias is free: those strictly between their
-// bounds, whose slack is about zero, so that the dual hardly changes; where these have not enough room, all of the
-// class that weighs too much.
+// Moves the variables within their bounds to sum_i y_i a_i = target: those strictly between their bounds, whose slack
+// is about zero, so that the dual hardly changes; where these have not enough room, all of the class that weighs too
+// much.
 template <class Rows>
-void balance(const BinaryProblem<Rows>& problem) {
-    if (!problem.free_bias) {
-        return;
-    }
+void set_imbalance(const BinaryProblem<Rows>& problem, double target) {
     const Loss& loss = problem.loss;
     for (int round = 0; round < 3; ++round) {  // more than one for rounding only
-        const double sum = imbalance(problem), heavy = sum > 0.0 ? 1.0 : -1.0, excess = std::abs(sum);
+        const double sum = imbalance(problem) - target, heavy = sum > 0.0 ? 1.0 : -1.0, excess = std::abs(sum);
         if (excess == 0.0) {
             return;
         }
@@ -173,6 +170,14 @@ void balance(const BinaryProblem<Rows>& problem) {
                 v.alpha = clip(v.alpha - heavy * v.y * share, loss.lower, loss.upper(v.C));
             }
         }
+    }
+}
+
+// The condition of a free bias.
+template <class Rows>
+void balance(const BinaryProblem<Rows>& problem) {
+    if (problem.free_bias) {
+        set_imbalance(problem, 0.0);
     }
 }
 

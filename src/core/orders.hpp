@@ -7,6 +7,7 @@
 //     restart()                           all rows again (the shrunk problem is solved, the whole one is not)
 //     hidden(i), active()                 whether row i is left out, and how many are not
 //     visits_every_active_row_once        a constant; true makes the sweep's own estimate of the gap usable
+//     averages                            a constant; whether means of iterates are tried as well (iterate_average.hpp)
 #pragma once
 
 #include <algorithm>
@@ -83,6 +84,7 @@ bool has_runs_of_equal_rows(const Rows& rows) {
 class Permuted {
   public:
     static constexpr bool visits_every_active_row_once = true;
+    static constexpr bool averages = false;
 
     Permuted(std::vector<RowIndex> rows, std::size_t size, bool shrinking, bool paged)
         : rows_(std::move(rows)),
@@ -167,6 +169,7 @@ class Permuted {
 class Uniform {
   public:
     static constexpr bool visits_every_active_row_once = false;
+    static constexpr bool averages = false;
 
     explicit Uniform(std::vector<RowIndex> rows) : rows_(std::move(rows)), schedule_(rows_.size()) {}
 
@@ -252,6 +255,7 @@ class Frequencies {
 class Adaptive {
   public:
     static constexpr bool visits_every_active_row_once = false;
+    static constexpr bool averages = true;
 
     Adaptive(std::vector<RowIndex> rows, std::size_t size, bool paged)
         : rows_(std::move(rows)),

@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 
 
 #: A gap that is still so large after so many epochs, and half of those a stage is given: it gets nowhere.
-FIRST_LOOK = 20
+FIRST_LOOK = 14
 NO_PROGRESS = 0.95
 
 #: Problem, limits, and the dual variables (or, for ranking, the points) to start from.
