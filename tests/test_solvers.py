@@ -235,6 +235,16 @@ def test_a_fit_cut_short_returns_a_feasible_pair_where_the_bias_is_anchored(solv
         assert y @ solution.alpha == pytest.approx(0.0, abs=1e-9 * np.abs(solution.alpha).sum())
 
 
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_rows_of_weight_zero_take_no_part_where_the_mean_of_iterates_is_the_best_pair(loss):
+    X, y = random_problem(rows=90, features=20, seed=24)
+    X *= 10.0 ** (np.arange(20) % 5 - 2)  # so slow that iterates wander
+    C = np.where(np.arange(90) % 3 == 0, 0.0, 100.0)
+    solution = solve(BinaryProblem(X, y, C, loss=loss, bias=1.0), solver="avsf", tol=1e-12, max_iter=200)
+    assert np.all(solution.alpha[C == 0] == 0)
+    assert np.all(np.isfinite(solution.weights))
+
+
 @pytest.mark.parametrize("solver", HINGE_SOLVERS)
 def test_a_time_limit_ends_the_fit_with_a_certificate(solver):
     X, y = random_problem(rows=3000, features=100, seed=20, noise=5.0)

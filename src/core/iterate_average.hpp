@@ -33,8 +33,10 @@ class IterateAverage {
     void take(const BinaryProblem<Rows>& problem, std::vector<double>& w) {
         const double share = 1.0 / static_cast<double>(count_);
         for (std::size_t i = 0; i < problem.size(); ++i) {
-            const Variable& v = problem.variables[i];
-            problem.variables[i].alpha = clip(share * alphas_[i], problem.loss.lower, problem.loss.upper(v.C));
+            Variable& v = problem.variables[i];
+            if (v.C > 0.0) {
+                v.alpha = clip(share * alphas_[i], problem.loss.lower, problem.loss.upper(v.C));
+            }
         }
         for (double& weight : weights_) {
             weight *= share;
