@@ -222,7 +222,8 @@ def test_max_iter_returns_the_best_certified_iterate(solver):
 def test_a_fit_cut_short_returns_a_feasible_pair_where_the_bias_is_anchored(solver, max_iter, loss, penalize_bias):
     X, y = random_problem(rows=300, features=40, seed=23, density=0.2)
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 0.1)  # short rows beside the constant column
-    problem = BinaryProblem(csr(X), y, 50.0, loss=loss, bias=3.0, penalize_bias=penalize_bias)
+    C = np.where(np.arange(300) % 7 == 0, 0.0, 50.0)
+    problem = BinaryProblem(csr(X), y, C, loss=loss, bias=3.0, penalize_bias=penalize_bias)
     solution = solve(problem, solver=solver, tol=1e-13, max_iter=max_iter)
     truth = problem.certificate(solution.alpha)
     assert solution.certificate.primal == pytest.approx(truth.primal, rel=1e-9)
@@ -230,9 +231,21 @@ def test_a_fit_cut_short_returns_a_feasible_pair_where_the_bias_is_anchored(solv
     if loss != "least_squares":
         assert solution.alpha.min() >= 0
     if loss == "hinge":
-        assert solution.alpha.max() <= 50.0
+        assert np.all(solution.alpha <= C)
+    assert np.all(solution.alpha[C == 0] == 0)
     if not penalize_bias:
         assert y @ solution.alpha == pytest.approx(0.0, abs=1e-9 * np.abs(solution.alpha).sum())
+
+
+@pytest.mark.parametrize("bias", [1.0, 100.0])
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("solver", ["dcd", "avsf", "online"])
+def test_a_long_constant_column_beside_short_rows_still_converges(solver, loss, bias):
+    X, y = random_problem(rows=40, features=6, seed=25)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    assert value(X, y, 5.0, loss=loss, bias=bias, solver=solver, max_iter=100_000) == pytest.approx(
+        optimum(X, y, 5.0, loss, bias), rel=1e-8
+    )
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)

@@ -24,8 +24,9 @@ inline double gap_share(const Loss& loss, const Variable& v, double z) {
     return loss.primal(z, v.C) + 0.5 * loss.diagonal(v.C) * v.alpha * v.alpha - v.alpha * z;
 }
 
-// `w` must be the weights of the variables, which must fulfil the condition of a free bias. `is_hidden(i)` tells
-// whether row i is outside the active set; rows of weight zero take no part.
+// `w` must be the weights of the variables, which must fulfil the condition of a free bias; with another bias the
+// primal is right, and the caller has to correct the dual. `is_hidden(i)` tells whether row i is outside the active
+// set; rows of weight zero take no part.
 template <class Rows, class IsHidden>
 Certificate certify(const BinaryProblem<Rows>& problem, const std::vector<double>& w, IsHidden is_hidden) {
     double losses = 0.0, dual_terms = 0.0;

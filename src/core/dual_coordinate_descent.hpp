@@ -63,8 +63,8 @@ class DualCoordinateDescent {
             order_.end_epoch();
             dual_ += sweep.gain;
             bias_.end_epoch(w.back());
-            if constexpr (Order::averages) {
-                average_.add(problem_, w);
+            if (averages_) {
+                average_.add(problem_, w.back());
             }
             credit += check_share * sweep.work;
             passes += sweep.work / pass_cost;
@@ -81,27 +81,25 @@ class DualCoordinateDescent {
             }
             credit -= check_cost;
             const double before = monitor_.seconds();
-            const bool exact = problem_.free_bias || (hopeful && !bias_.anchored());
+            const bool paired = problem_.free_bias || (hopeful && !bias_.anchored());
             Iterate descent;
-            if (exact) {
+            if (paired) {
                 descent = make_pair(w);
             }
             last = certify_anchored(w, [this](std::size_t i) { return order_.hidden(i); });
             dual_ = last.dual;
-            if (last.gap() <= options_.tol && !exact) {
+            Certificate pair = last;
+            if (last.gap() <= options_.tol && !paired) {
                 descent = make_pair(w);
-                last = certify(problem_, w);
+                pair = certify(problem_, w);
             }
-            remember(last, w.back());
-            bool averaged = false;
-            if constexpr (Order::averages) {
-                averaged = last.gap() > options_.tol && average_is_better(w, last);
-            }
-            const Certificate& better = averaged ? average_certificate_ : last;
+            remember(pair, w.back());
+            const bool averaged = averages_ && pair.gap() > options_.tol && average_is_better(pair);
+            const Certificate& better = averaged ? average_certificate_ : pair;
             check_seconds_ += monitor_.seconds() - before;
             const double difference = last.primal - last.dual;
             if (sweep.gap > 0.0) {
-                const double most = problem_.free_bias ? infinity : 1.0;  // the sweep knows nothing of the condition
+                const double most = bias_.anchored() ? infinity : 1.0;  // the sweep knows nothing of the anchor
                 trust = std::clamp((difference - last.hidden_gap) / sweep.gap, 0.1, most);
             }
             monitor_.report({epochs_, monitor_.seconds(), better.primal, better.dual, better.gap(),
@@ -125,6 +123,7 @@ class DualCoordinateDescent {
                 order_.restart();
                 last.hidden_gap = 0.0;
             }
+            plan_average(averaged, better.gap());
             go_on(descent, w);
         }
     }
@@ -134,7 +133,7 @@ class DualCoordinateDescent {
     static constexpr std::size_t row_cost = 8;   // what a visit costs beside its stored values, in stored values
     static constexpr std::size_t row_ahead = 3;
     static constexpr std::size_t start_ahead = 8;
-    static constexpr int most_without_average = 4;  // certificates
+    static constexpr int most_without_average = 3;  // certificates
     static constexpr double far = 0.1;              // a gap at which means are always worth a try
 
     struct Sweep {
@@ -198,17 +197,38 @@ class DualCoordinateDescent {
         return G < 0.0 ? upper : lower;
     }
 
-    // What the descent goes on from; empty where the weights are untouched.
+    // What the descent goes on from; empty where a pair is no other iterate.
     struct Iterate {
         std::vector<double> alphas, weights;
+        double bias = 0.0;
     };
 
     // From the descent to variables and the weights that belong to them, without rounding errors. An anchored bias is
-    // not yet that of the variables, but nearer to the optimum; so these are moved, by very little, to have it.
+    // not yet that of the variables, but nearer to the optimum; so these are moved to have it.
     Iterate make_pair(std::vector<double>& w) {
-        Iterate descent{problem_.alphas(), w};
+        Iterate descent;
+        if (bias_.anchored()) {
+            descent.alphas = problem_.alphas();
+            descent.bias = w.back();
+        }
+        if (problem_.free_bias) {
+            descent.weights = w;
+        }
         settle(w);
         return descent;
+    }
+
+    void go_on(Iterate& descent, std::vector<double>& w) {
+        if (descent.alphas.empty()) {
+            return;
+        }
+        problem_.assign(descent.alphas);
+        if (problem_.free_bias) {
+            w = std::move(descent.weights);
+        } else {
+            problem_.sum_rows(w);
+            w.back() = descent.bias;
+        }
     }
 
     void settle(std::vector<double>& w) {
@@ -218,50 +238,48 @@ class DualCoordinateDescent {
         weights_of(problem_, w);
     }
 
+    bool may_settle_elsewhere() const { return bias_.anchored() && !problem_.free_bias; }
+
     // Primal at the weights with their anchored bias, dual of the variables with their own: a bound like any other, and
-    // what the pair will have.
+    // about that of the pair once the two agree.
     template <class IsHidden>
     Certificate certify_anchored(const std::vector<double>& w, IsHidden is_hidden) const {
         Certificate certificate = certify(problem_, w, is_hidden);
-        if (bias_.anchored() && !problem_.free_bias) {
+        if (may_settle_elsewhere()) {
             const double own = problem_.bias * imbalance(problem_);
             certificate.dual += 0.5 * (w.back() * w.back() - own * own);
         }
         return certificate;
     }
 
-    // Whether the mean of the iterates since the last certificate makes a better pair than the last one, tried only now
-    // and then where it did not. If it meets the tolerance, it is left in the variables.
-    bool average_is_better(const std::vector<double>& w, const Certificate& last) {
-        if (!average_helps_ && last.gap() < far && ++without_average_ < most_without_average) {
-            average_.forget();
+    // Whether the mean of the iterates since the last certificate makes a better pair. If it meets the tolerance, it is
+    // left in the variables.
+    bool average_is_better(const Certificate& pair) {
+        if (average_.count() < 2) {
             return false;
         }
-        without_average_ = 0;
         const std::vector<double> alphas = problem_.alphas();
-        mean_ = w;
         average_.take(problem_, mean_);
         if (problem_.free_bias) {
             settle(mean_);
         }
         average_certificate_ = certify_anchored(mean_, [](std::size_t) { return false; });
-        remember(average_certificate_, mean_.back());
-        if (average_certificate_.gap() <= options_.tol) {
+        if (average_certificate_.gap() <= options_.tol && may_settle_elsewhere()) {
             settle(mean_);
             average_certificate_ = certify(problem_, mean_);
         }
+        remember(average_certificate_, mean_.back());
         if (!(average_certificate_.gap() <= options_.tol)) {
             problem_.assign(alphas);
         }
-        average_helps_ = average_certificate_.gap() < last.gap();
-        return average_helps_;
+        return average_certificate_.gap() < pair.gap();
     }
 
-    void go_on(Iterate& descent, std::vector<double>& w) {
-        if (!descent.weights.empty()) {
-            problem_.assign(descent.alphas);
-            w = std::move(descent.weights);
-        }
+    // Means are taken while they help or the optimum is far, and otherwise tried now and then.
+    void plan_average(bool helped, double gap) {
+        average_.forget();
+        without_average_ = averages_ ? 0 : without_average_ + 1;
+        averages_ = Order::averages && (helped || gap > far || without_average_ >= most_without_average);
     }
 
     // Whether, at the pace of the second half so far, the tolerance is more than `worth` passes away.
@@ -293,7 +311,19 @@ class DualCoordinateDescent {
         problem_.assign(best_alpha_);
         w.back() = best_bias_;
         settle(w);
-        const Certificate exact = certify(problem_, w);
+        Certificate exact = certify(problem_, w);
+        if (may_settle_elsewhere() && exact.gap() > options_.tol) {  // early on, variables may be moved too far
+            std::vector<double> moved = problem_.alphas(), weights = w;
+            problem_.assign(best_alpha_);
+            problem_.sum_rows(w);
+            const Certificate unmoved = certify(problem_, w);
+            if (unmoved.gap() < exact.gap()) {
+                exact = unmoved;
+            } else {
+                problem_.assign(moved);
+                w = std::move(weights);
+            }
+        }
         return {exact, epochs_, exact.gap() <= options_.tol ? Exit::converged : exit, check_seconds_};
     }
 
@@ -307,8 +337,8 @@ class DualCoordinateDescent {
     double dual_ = 0.0;
     AnchoredBias bias_;
     IterateAverage average_;
-    bool average_helps_ = true;
-    int without_average_ = 0;
+    bool averages_ = Order::averages;
+    int without_average_ = 0;  // certificates
     std::vector<double> mean_;
     Certificate average_certificate_;
     double check_seconds_ = 0.0;

@@ -1,4 +1,4 @@
-// The mean of the iterates of some epochs. Steps on single variables leave noise in the weights, which the primal,
+// The mean of the variables over some epochs. Steps on single variables leave noise in the weights, which the primal,
 // whose curvature is that of all rows together, feels much more than the dual does. Means of feasible variables are
 // feasible, and their weights are the means of the weights: a pair like any other, with far less noise as long as the
 // iterates wander more than they advance.
@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "loss.hpp"
 #include "problem.hpp"
 
 namespace maxmargin {
@@ -14,23 +15,21 @@ namespace maxmargin {
 class IterateAverage {
   public:
     template <class Rows>
-    void add(const BinaryProblem<Rows>& problem, const std::vector<double>& w) {
+    void add(const BinaryProblem<Rows>& problem, double bias) {
         alphas_.resize(problem.size());
-        weights_.resize(w.size());
         for (std::size_t i = 0; i < problem.size(); ++i) {
             alphas_[i] += problem.variables[i].alpha;
         }
-        for (std::size_t j = 0; j < w.size(); ++j) {
-            weights_[j] += w[j];
-        }
+        bias_ += bias;
         ++count_;
     }
 
     std::size_t count() const { return count_; }
 
-    // Puts the mean into the problem's variables and into `w`, and begins anew.
+    // Puts the means into the problem's variables and into `w` the weights that belong to them, but for the bias, which
+    // is the mean of those given.
     template <class Rows>
-    void take(const BinaryProblem<Rows>& problem, std::vector<double>& w) {
+    void take(const BinaryProblem<Rows>& problem, std::vector<double>& w) const {
         const double share = 1.0 / static_cast<double>(count_);
         for (std::size_t i = 0; i < problem.size(); ++i) {
             Variable& v = problem.variables[i];
@@ -38,21 +37,19 @@ class IterateAverage {
                 v.alpha = clip(share * alphas_[i], problem.loss.lower, problem.loss.upper(v.C));
             }
         }
-        for (double& weight : weights_) {
-            weight *= share;
-        }
-        w.swap(weights_);
-        forget();
+        problem.sum_rows(w);
+        w.back() = share * bias_;
     }
 
     void forget() {
         alphas_.clear();
-        weights_.clear();
+        bias_ = 0.0;
         count_ = 0;
     }
 
   private:
-    std::vector<double> alphas_, weights_;
+    std::vector<double> alphas_;
+    double bias_ = 0.0;
     std::size_t count_ = 0;
 };
 

@@ -25,8 +25,9 @@ class Report(NamedTuple):
     between its bounds ("sdm"), all ("online", "eg", "pegasos"), with a curved loss ("newton"), or with a nonzero dual
     variable ("pcd"); for "cutting_plane" the cuts in use. Primal and dual are exact. For "newton" they belong to its
     weights ``w`` and to the dual variables read off them, for "cutting_plane" to the best iterate and to the master
-    problem; in both cases the dual variables have weights of their own, slightly different until the solver converges,
-    and the last report is that of the pair that is returned.
+    problem, and for "dcd", "avsf" and "online" the bias may be one that the dual variables only tend to; in these cases
+    the variables have weights of their own, slightly different until the solver converges, and the last report of a
+    fit that converges is that of the pair that is returned. "avsf" reports the mean of its iterates where it is better.
     """
 
     solver: str
