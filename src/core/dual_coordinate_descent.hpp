@@ -238,14 +238,15 @@ class DualCoordinateDescent {
         weights_of(problem_, w);
     }
 
-    bool may_settle_elsewhere() const { return bias_.anchored() && !problem_.free_bias; }
+    // Whether the descent has a regularised bias that is not that of its variables.
+    bool bias_differs() const { return bias_.anchored() && !problem_.free_bias; }
 
     // Primal at the weights with their anchored bias, dual of the variables with their own: a bound like any other, and
     // about that of the pair once the two agree.
     template <class IsHidden>
     Certificate certify_anchored(const std::vector<double>& w, IsHidden is_hidden) const {
         Certificate certificate = certify(problem_, w, is_hidden);
-        if (may_settle_elsewhere()) {
+        if (bias_differs()) {
             const double own = problem_.bias * imbalance(problem_);
             certificate.dual += 0.5 * (w.back() * w.back() - own * own);
         }
@@ -260,11 +261,14 @@ class DualCoordinateDescent {
         }
         const std::vector<double> alphas = problem_.alphas();
         average_.take(problem_, mean_);
+        if (bias_.anchored()) {
+            mean_.back() = average_.bias();
+        }
         if (problem_.free_bias) {
             settle(mean_);
         }
         average_certificate_ = certify_anchored(mean_, [](std::size_t) { return false; });
-        if (average_certificate_.gap() <= options_.tol && may_settle_elsewhere()) {
+        if (average_certificate_.gap() <= options_.tol && bias_differs()) {
             settle(mean_);
             average_certificate_ = certify(problem_, mean_);
         }
@@ -312,7 +316,7 @@ class DualCoordinateDescent {
         w.back() = best_bias_;
         settle(w);
         Certificate exact = certify(problem_, w);
-        if (may_settle_elsewhere() && exact.gap() > options_.tol) {  // early on, variables may be moved too far
+        if (bias_differs() && exact.gap() > options_.tol) {  // early on, variables may be moved too far
             std::vector<double> moved = problem_.alphas(), weights = w;
             problem_.assign(best_alpha_);
             problem_.sum_rows(w);

@@ -26,8 +26,9 @@ class IterateAverage {
 
     std::size_t count() const { return count_; }
 
-    // Puts the means into the problem's variables and into `w` the weights that belong to them, but for the bias, which
-    // is the mean of those given.
+    double bias() const { return bias_ / static_cast<double>(count_); }
+
+    // Puts the means into the problem's variables and the weights that belong to them into `w`.
     template <class Rows>
     void take(const BinaryProblem<Rows>& problem, std::vector<double>& w) const {
         const double share = 1.0 / static_cast<double>(count_);
@@ -38,7 +39,6 @@ class IterateAverage {
             }
         }
         problem.sum_rows(w);
-        w.back() = share * bias_;
     }
 
     void forget() {
