@@ -131,7 +131,7 @@ double imbalance(const BinaryProblem<Rows>& problem) {
 
 // Moves the variables within their bounds to sum_i y_i a_i = target: those strictly between their bounds, whose slack
 // is about zero, so that the dual hardly changes; where these have not enough room, all of the class that weighs too
-// much.
+// much. Zero is always reached, another target perhaps not.
 template <class Rows>
 void set_imbalance(const BinaryProblem<Rows>& problem, double target) {
     const Loss& loss = problem.loss;
