@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*)
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*/*)
 
 .PHONY: demo test sanitize fuzz bench clean
 
@@ -13,7 +13,7 @@ demo: $(VENV)/package
 test: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run -Werror src/core/* fuzz/*.cpp
+	$(BIN)/clang-format --dry-run -Werror src/core/*/* fuzz/*.cpp
 	$(BIN)/mypy
 	$(BIN)/pytest
 
@@ -39,10 +39,10 @@ fuzz: build/fuzz/reader $(VENV)/fuzz
 	build/fuzz/reader -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 build/fuzz/found-reader fuzz/corpus/reader
 	$(BIN)/python fuzz/model_loader.py -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 build/fuzz/found-model fuzz/corpus/model
 
-build/fuzz/reader: fuzz/reader.cpp $(wildcard src/core/*)
+build/fuzz/reader: fuzz/reader.cpp $(wildcard src/core/*/*)
 	mkdir -p build/fuzz
-	clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -DMAXMARGIN_SANITIZE \
-	  fuzz/reader.cpp src/core/simd.cpp -pthread -o $@
+	clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -DMAXMARGIN_SANITIZE -Isrc/core \
+	  fuzz/reader.cpp src/core/numeric/simd.cpp -pthread -o $@
 
 $(VENV)/fuzz: $(VENV)/dev
 	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'

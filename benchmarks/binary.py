@@ -53,8 +53,7 @@ def reach_by_solve(X: Any, y: Any, loss: str, C: float, target: float, error: fl
     """Seconds until ``solve`` returns a solution with a primal value of at most ``target``, and that value."""
 
     def reached(report: Any, _: Any) -> bool:
-        # Newton's reports are at weights that the returned solution, built from dual variables, only tends to.
-        return report.solver != "newton" and report.primal <= target
+        return report.primal <= target
 
     while True:
         seconds, solution = timed_solve(X, y, loss, C, tol=error, callback=reached, time_limit=60.0)

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from benchmarks.datasets import load_binary, load_queries
 from benchmarks.report import Table, describe_machine
-from maxmargin import BinaryProblem, RankingProblem, Solution, solve
+from maxmargin import BinaryProblem, CuttingPlane, RankingProblem, Solution, solve
 
 TOL = 1e-3
 
@@ -61,7 +61,7 @@ def seconds_per_call(problem: RankingProblem, repeats: int) -> float:
     """One iteration of the plain algorithm: scores, pairs, gradient, and the master problem over a few cuts."""
     steps: list[float] = []
     for _ in range(repeats):
-        history = solve(problem, tol=0.0, max_iter=11, acceleration=False).history[:-1]
+        history = solve(problem, CuttingPlane(acceleration=False), tol=0.0, max_iter=11).history
         assert len(history) == 11
         steps += np.diff([report.seconds for report in history]).tolist()
     return statistics.median(steps)
@@ -217,7 +217,7 @@ def acceleration(sections: list[str]) -> None:
             problem: Any = RankingProblem(X, y, C, qid=qid[0] if qid else None)
         else:
             problem = BinaryProblem(X, y, C / len(y), loss="hinge", bias=1.0)
-        plain, fast = (solve(problem, solver="cutting_plane", tol=TOL, acceleration=flag) for flag in (False, True))
+        plain, fast = (solve(problem, CuttingPlane(acceleration=flag), tol=TOL) for flag in (False, True))
         assert plain.converged
         assert fast.converged
         ratio = plain.n_iter / fast.n_iter

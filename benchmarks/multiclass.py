@@ -27,10 +27,9 @@ from benchmarks.datasets import ROOT, folder, load
 from benchmarks.report import Table, describe_machine
 from benchmarks.rivals import within
 from maxmargin import LinearSVC, MulticlassProblem, Solution, solve
-from maxmargin.classification import problems_of, starts_of, train_classifier
-from maxmargin.cross_validation import fold_numbers
-from maxmargin.model import best_index, linear_scores, weight_rows
-from maxmargin.one_versus_rest import Silent
+from maxmargin.models.model import best_index, linear_scores, weight_rows
+from maxmargin.training.classification import train_classifier
+from maxmargin.training.cross_validation import fold_numbers
 
 DATA = ["news20", "mnist", "covtype", "r52", "letter"]
 CS = [0.1, 1.0, 10.0]
@@ -284,8 +283,7 @@ def tuned_accuracy(X: Any, y: Any, multi_class: str, seed: int) -> tuple[float, 
     fold = fold_numbers(y, 5, seed)
     scores, starts = {}, None
     for C in GRID:
-        solutions = train_on(X, y, multi_class, np.where(fold < 3, C, 0.0), starts)
-        starts = starts_of(solutions, y, multi_class, int(y.max()) + 1)
+        starts = solutions = train_on(X, y, multi_class, np.where(fold < 3, C, 0.0), starts)
         scores[C] = share_correct(solutions, X, y, fold == 3)
     best = max(scores, key=lambda C: scores[C])
     return share_correct(train_on(X, y, multi_class, np.where(fold < 4, best, 0.0)), X, y, fold == 4), best

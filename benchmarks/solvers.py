@@ -16,8 +16,9 @@ from typing import Any
 from benchmarks.binary import CS, DATA, LOSSES, geometric_mean, timed_solve
 from benchmarks.datasets import ROOT, folder, load_binary
 from benchmarks.report import Table, describe_machine
+from maxmargin import LOSSES as FAMILY
 from maxmargin import Solution
-from maxmargin.solvers import LOSSES_OF, SOLVERS
+from maxmargin.solvers.methods import solvers_for
 
 #: Times below this, in seconds, are alike to everyone.
 NOISE = 0.002
@@ -33,15 +34,14 @@ def measure(X: Any, y: Any, loss: str, C: float, tol: float, repeats: int) -> tu
     seconds, solution = run(time_limit=60.0)
     limit = 2 * seconds + 0.01
     times = {"auto": seconds}
-    for solver in SOLVERS:
-        if solver != "auto" and loss in LOSSES_OF.get(solver, (loss,)):
-            seconds, single = run(solver=solver, time_limit=limit)
-            if single.converged:
-                times[solver] = seconds
+    for solver in solvers_for("binary", FAMILY[loss])[1:]:  # "auto" comes first
+        seconds, single = run(solver=solver, time_limit=limit)
+        if single.converged:
+            times[solver] = seconds
     for _ in range(repeats):
         for solver in times:
             times[solver] = min(times[solver], run(solver=solver, time_limit=60.0)[0])
-    return times["auto"], {name: times.get(name, math.inf) for name in SOLVERS if name != "auto"}, solution
+    return times["auto"], {name: times.get(name, math.inf) for name in solvers_for("binary")[1:]}, solution
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="runs of which the fastest counts")
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "solvers.md")
     arguments = parser.parse_args()
-    singles = [name for name in SOLVERS if name != "auto"]
+    singles = solvers_for("binary")[1:]
     table = Table(["data", "loss", "C", "auto s", *singles, "best", "auto / best", "auto was"])
     ratios: dict[str, float] = {}
     for name in arguments.data:

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "../src/core/svmlight_reader.hpp"
-#include "../src/core/svmlight_writer.hpp"
+#include "text/svmlight_reader.hpp"
+#include "text/svmlight_writer.hpp"
 
 namespace {
 

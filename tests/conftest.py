@@ -64,6 +64,19 @@ STORAGES = {
 }
 
 
+def assert_certified(problem, solution, rel=1e-10):
+    """The certificate is that of the weights and of the variables, by the formulas in numpy, and they are close."""
+    truth = problem.certificate(solution.weights, solution.alpha)
+    assert solution.certificate.primal == pytest.approx(truth.primal, rel=rel)
+    assert solution.certificate.dual == pytest.approx(truth.dual, rel=rel, abs=rel * truth.primal)
+    assert solution.certificate.gap >= 0
+    difference = solution.weights - problem.weights(solution.alpha)
+    if not getattr(problem, "penalize_bias", True):
+        difference = difference[:-1]
+    bound = 4 * (solution.certificate.primal - solution.certificate.dual)
+    assert np.sum(difference**2) <= bound + rel * truth.primal
+
+
 @pytest.fixture(params=list(STORAGES))
 def storage(request, tmp_path):
     """A function that stores a dense array in one of the supported ways."""

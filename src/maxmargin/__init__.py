@@ -15,48 +15,80 @@ if TYPE_CHECKING:
     from maxmargin.estimators.model_files import load_model, save_model
     from maxmargin.io.svmlight import SvmlightError, load_svmlight
     from maxmargin.io.svmlight_writer import save_svmlight
-    from maxmargin.losses import LOSSES, Loss
-    from maxmargin.multiclass import MulticlassProblem
-    from maxmargin.problems import BinaryProblem, Certificate
-    from maxmargin.ranking import RankingProblem, count_pairs, ndcg
-    from maxmargin.solution import Report, Solution
-    from maxmargin.solvers import SOLVERS, solve
+    from maxmargin.problems.binary import BinaryProblem
+    from maxmargin.problems.certificate import Certificate
+    from maxmargin.problems.losses import LOSSES, Loss
+    from maxmargin.problems.matrix import Matrix
+    from maxmargin.problems.multiclass import MulticlassProblem
+    from maxmargin.problems.ranking import RankingProblem, count_pairs, ndcg
+    from maxmargin.solvers.auto import Auto
+    from maxmargin.solvers.cutting_plane import CuttingPlane
+    from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
+    from maxmargin.solvers.exponentiated_gradient import ExponentiatedGradient
+    from maxmargin.solvers.method import Method
+    from maxmargin.solvers.methods import SOLVERS
+    from maxmargin.solvers.newton import Newton
+    from maxmargin.solvers.pegasos import Pegasos
+    from maxmargin.solvers.primal_coordinate_descent import PrimalCoordinateDescent
+    from maxmargin.solvers.sequential_dual import SequentialDual
+    from maxmargin.solvers.solution import Report, Solution
+    from maxmargin.solvers.solve import solve
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "BinaryProblem": "maxmargin.problems",
-    "Certificate": "maxmargin.problems",
-    "LOSSES": "maxmargin.losses",
+    "Auto": "maxmargin.solvers.auto",
+    "BinaryProblem": "maxmargin.problems.binary",
+    "Certificate": "maxmargin.problems.certificate",
+    "CuttingPlane": "maxmargin.solvers.cutting_plane",
+    "DualCoordinateDescent": "maxmargin.solvers.dual_coordinate_descent",
+    "ExponentiatedGradient": "maxmargin.solvers.exponentiated_gradient",
+    "LOSSES": "maxmargin.problems.losses",
     "LinearRankSVM": "maxmargin.estimators.linear_rank_svm",
     "LinearSVC": "maxmargin.estimators.linear_svc",
-    "Loss": "maxmargin.losses",
-    "MulticlassProblem": "maxmargin.multiclass",
-    "RankingProblem": "maxmargin.ranking",
-    "Report": "maxmargin.solution",
-    "SOLVERS": "maxmargin.solvers",
-    "Solution": "maxmargin.solution",
+    "Loss": "maxmargin.problems.losses",
+    "Matrix": "maxmargin.problems.matrix",
+    "Method": "maxmargin.solvers.method",
+    "MulticlassProblem": "maxmargin.problems.multiclass",
+    "Newton": "maxmargin.solvers.newton",
+    "Pegasos": "maxmargin.solvers.pegasos",
+    "PrimalCoordinateDescent": "maxmargin.solvers.primal_coordinate_descent",
+    "RankingProblem": "maxmargin.problems.ranking",
+    "Report": "maxmargin.solvers.solution",
+    "SOLVERS": "maxmargin.solvers.methods",
+    "SequentialDual": "maxmargin.solvers.sequential_dual",
+    "Solution": "maxmargin.solvers.solution",
     "SvmlightError": "maxmargin.io.svmlight",
-    "count_pairs": "maxmargin.ranking",
+    "count_pairs": "maxmargin.problems.ranking",
     "load_model": "maxmargin.estimators.model_files",
     "load_svmlight": "maxmargin.io.svmlight",
-    "ndcg": "maxmargin.ranking",
+    "ndcg": "maxmargin.problems.ranking",
     "save_model": "maxmargin.estimators.model_files",
     "save_svmlight": "maxmargin.io.svmlight_writer",
-    "solve": "maxmargin.solvers",
+    "solve": "maxmargin.solvers.solve",
 }
 
 __all__ = [
     "LOSSES",
     "SOLVERS",
+    "Auto",
     "BinaryProblem",
     "Certificate",
+    "CuttingPlane",
+    "DualCoordinateDescent",
+    "ExponentiatedGradient",
     "LinearRankSVM",
     "LinearSVC",
     "Loss",
+    "Matrix",
+    "Method",
     "MulticlassProblem",
+    "Newton",
+    "Pegasos",
+    "PrimalCoordinateDescent",
     "RankingProblem",
     "Report",
+    "SequentialDual",
     "Solution",
     "SvmlightError",
     "count_pairs",

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+_Floats = NDArray[np.float64]
 
 class Rows:
     @staticmethod
@@ -15,15 +17,14 @@ class Rows:
     def mean_squared_norm(self) -> float: ...
     def stored(self) -> int: ...
 
+def score(rows: Rows, weights: _Floats, intercepts: _Floats) -> _Floats: ...
+
+# What a run is made of: when to end, and who hears of it.
+
 class StopFlag:
     def __init__(self) -> None: ...
     def set(self) -> None: ...
     def is_set(self) -> bool: ...
-
-class Order(Enum):
-    PERMUTED = 0
-    UNIFORM = 1
-    ADAPTIVE = 2
 
 class Exit(Enum):
     CONVERGED = 0
@@ -31,175 +32,144 @@ class Exit(Enum):
     TIME_LIMIT = 2
     STOPPED = 3
     BUDGET = 4
+    EPSILON = 5
 
-# epoch, seconds, primal, dual, gap, active, weights; true ends the solver
-_OnReport = Callable[[int, float, float, float, float, int, NDArray[np.float64]], bool]
-# weights, alpha, primal, dual, epochs, exit, seconds spent on certificates
-_Outcome = tuple[NDArray[np.float64], NDArray[np.float64], float, float, int, Exit, float]
+class Limits:
+    def __init__(
+        self, tol: float, max_iter: int, seed: int, max_passes: float, worth: float, patience: float
+    ) -> None: ...
 
-# the value of the constant column, and whether its weight is free of the regulariser
-_BiasColumn = tuple[float, bool]
+class Run:
+    # on_report: epoch, seconds, check_seconds, primal, dual, gap, active, weights; true ends the method
+    def __init__(
+        self,
+        time_limit: float,
+        on_report: Callable[[int, float, float, float, float, float, int, _Floats], bool] | None,
+        stop: StopFlag,
+        report_passes: float,
+        report_seconds: float,
+    ) -> None: ...
+    @property
+    def epochs(self) -> int: ...
+    @property
+    def check_seconds(self) -> float: ...
 
-def descend(
-    rows: Rows,
-    y: NDArray[np.int8],
-    C: NDArray[np.float64],
-    loss: tuple[float, float, float],
-    bias: _BiasColumn,
-    order: Order,
-    shrinking: bool,
-    alpha: NDArray[np.float64] | None,
-    tol: float,
-    max_iter: int,
-    max_passes: float,
-    worth: float,
-    time_limit: float,
-    seed: int,
-    on_report: _OnReport | None,
-    stop: StopFlag,
-) -> _Outcome: ...
-def newton(
-    rows: Rows,
-    y: NDArray[np.int8],
-    C: NDArray[np.float64],
-    loss: tuple[float, float, float],
-    bias: _BiasColumn,
-    alpha: NDArray[np.float64] | None,
-    tol: float,
-    max_iter: int,
-    time_limit: float,
-    on_report: _OnReport | None,
-    stop: StopFlag,
-) -> _Outcome: ...
+# Binary problems.
 
-class _PrimalSolver(Protocol):
-    def __call__(
+class Loss:
+    def __init__(self, lower: float, upper_per_C: float, diagonal_times_C: float) -> None: ...
+
+class BinaryState:
+    def __init__(
         self,
         rows: Rows,
-        y: NDArray[np.int8],
-        C: NDArray[np.float64],
-        loss: tuple[float, float, float],
-        bias: _BiasColumn,
-        alpha: NDArray[np.float64] | None,
-        tol: float,
-        max_iter: int,
-        seed: int,
-        averaging: bool,
-        projection: bool,
-        time_limit: float,
-        on_report: _OnReport | None,
-        stop: StopFlag,
-    ) -> _Outcome: ...
-
-primal_coordinate_descent: _PrimalSolver
-pegasos: _PrimalSolver
-
-def cut(
-    rows: Rows,
-    y: NDArray[np.int8],
-    C: NDArray[np.float64],
-    bias: float,
-    alpha: NDArray[np.float64] | None,
-    tol: float,
-    max_iter: int,
-    accelerated: bool,
-    time_limit: float,
-    on_report: _OnReport | None,
-    stop: StopFlag,
-) -> _Outcome: ...
-
-class Pairs:
-    def __init__(
-        self, labels: NDArray[np.float64], groups: NDArray[np.int64] | None, weights: NDArray[np.float64] | None
+        signs: NDArray[np.int8],
+        targets: _Floats | None,
+        C: _Floats,
+        loss: Loss,
+        bias: float,
+        free_bias: bool,
     ) -> None: ...
-    def total(self) -> float: ...
-    # the sum over violated pairs, and for each row the weights of those it is the higher one of minus the others
-    def violated(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]: ...
-    # groups, and for each all pairs, swapped ones and ties
-    def count(
-        self, scores: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+    def start(self, alpha: _Floats | None, weights: _Floats | None) -> None: ...
+    def verify(self) -> None: ...
+    @property
+    def primal(self) -> float: ...
+    @property
+    def dual(self) -> float: ...
+    def weights(self) -> _Floats: ...
+    def alpha(self) -> _Floats: ...
 
-# the outcome, and the points of the cuts in use, one after the other
-def cut_pairs(
-    rows: Rows,
-    pairs: Pairs,
-    C: float,
-    points: NDArray[np.float64],
-    tol: float,
-    max_iter: int,
-    accelerated: bool,
-    time_limit: float,
-    on_report: _OnReport | None,
-    stop: StopFlag,
-) -> tuple[_Outcome, NDArray[np.float64]]: ...
+class Order(Enum):
+    CYCLIC = 0
+    PERMUTED = 1
+    SHUFFLED = 2
+    UNIFORM = 3
+    ADAPTIVE = 4
+
+class DescentOptions:
+    def __init__(self, order: Order, shrinking: bool, averaging: bool, anchoring: bool, epsilon: float) -> None: ...
+
+class PegasosOptions:
+    def __init__(self, averaging: bool, projection: bool) -> None: ...
+
+class CuttingOptions:
+    def __init__(self, acceleration: bool, keep_cuts: bool, epsilon: float) -> None: ...
+
+def dual_coordinate_descent(state: BinaryState, options: DescentOptions, limits: Limits, run: Run) -> Exit: ...
+def newton(state: BinaryState, limits: Limits, run: Run) -> Exit: ...
+def primal_coordinate_descent(state: BinaryState, limits: Limits, run: Run) -> Exit: ...
+def pegasos(state: BinaryState, options: PegasosOptions, limits: Limits, run: Run) -> Exit: ...
+def cut_hinge(state: BinaryState, options: CuttingOptions, limits: Limits, run: Run) -> Exit: ...
+
+# the new alpha and weights, then gain, estimate of the gap, and work in stored values
+def dual_sweep(
+    state: BinaryState, alpha: _Floats, weights: _Floats, schedule: NDArray[np.uint32], scale: float
+) -> tuple[_Floats, _Floats, float, float, float]: ...
+
+# Several classes at once. Weights lie feature by feature, padded to whole blocks of classes; dual variables are sparse
+# rows: values, classes, row pointers.
+
+_Lists = tuple[_Floats, NDArray[np.int32], NDArray[np.int64]]
 
 class Formulation(Enum):
     CRAMMER_SINGER = 0
     WESTON_WATKINS = 1
 
-# dual variables as sparse rows: values, classes, row pointers
-_Lists = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]
-# the same coming back: values, classes, and how many each row has; weights lie feature by feature
-_ClassOutcome = tuple[_Outcome, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]
-
-class _MulticlassSolver(Protocol):
-    def __call__(
+class MulticlassState:
+    def __init__(
         self,
         rows: Rows,
         labels: NDArray[np.int32],
-        C: NDArray[np.float64],
+        C: _Floats,
         formulation: Formulation,
         classes: int,
         bias: float,
-        order: Order,
-        shrinking: bool,
-        alpha: _Lists | None,
-        tol: float,
-        max_iter: int,
-        max_passes: float,
-        time_limit: float,
-        seed: int,
-        on_report: _OnReport | None,
-        stop: StopFlag,
-    ) -> _ClassOutcome: ...
+    ) -> None: ...
+    def start(self, alpha: _Lists | None, weights: _Floats | None) -> None: ...
+    def verify(self) -> None: ...
+    @property
+    def primal(self) -> float: ...
+    @property
+    def dual(self) -> float: ...
+    def weights(self) -> _Floats: ...
+    def alpha(self) -> _Lists: ...
 
-sequential_dual_method: _MulticlassSolver
-exponentiated_gradient: _MulticlassSolver
-multiclass_newton: _MulticlassSolver
+class SequentialDualOptions:
+    def __init__(self, adaptive: bool, shrinking: bool, most_effort: float, little_gain: float) -> None: ...
 
-def cut_classes(
-    rows: Rows,
-    labels: NDArray[np.int32],
-    C: NDArray[np.float64],
-    classes: int,
-    bias: float,
-    alpha: _Lists | None,
-    tol: float,
-    max_iter: int,
-    accelerated: bool,
-    time_limit: float,
-    on_report: _OnReport | None,
-    stop: StopFlag,
-) -> _ClassOutcome: ...
-def certify_classes(
-    rows: Rows,
-    labels: NDArray[np.int32],
-    C: NDArray[np.float64],
-    formulation: Formulation,
-    classes: int,
-    bias: float,
-    alpha: _Lists,
-) -> tuple[NDArray[np.float64], float, float, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]: ...
-def certify(
-    rows: Rows,
-    y: NDArray[np.int8],
-    C: NDArray[np.float64],
-    loss: tuple[float, float, float],
-    bias: _BiasColumn,
-    alpha: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]: ...
-def score(rows: Rows, weights: NDArray[np.float64], intercepts: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def sequential_dual_method(
+    state: MulticlassState, options: SequentialDualOptions, limits: Limits, run: Run
+) -> Exit: ...
+def exponentiated_gradient(state: MulticlassState, limits: Limits, run: Run) -> Exit: ...
+def multiclass_newton(state: MulticlassState, limits: Limits, run: Run) -> Exit: ...
+def cut_classes(state: MulticlassState, options: CuttingOptions, limits: Limits, run: Run) -> Exit: ...
+
+# Rankings.
+
+class Pairs:
+    def __init__(self, labels: _Floats, groups: NDArray[np.int64] | None, weights: _Floats | None) -> None: ...
+    def total(self) -> float: ...
+    # the sum over violated pairs, and for each row the weights of those it is the higher one of minus the others
+    def violated(self, scores: _Floats) -> tuple[float, _Floats]: ...
+    # groups, and for each all pairs, swapped ones and ties
+    def count(self, scores: _Floats) -> tuple[_Floats, _Floats, _Floats, _Floats]: ...
+
+class RankingState:
+    def __init__(self, rows: Rows, pairs: Pairs, C: float, points: _Floats | None) -> None: ...
+    def verify(self) -> None: ...
+    @property
+    def primal(self) -> float: ...
+    @property
+    def dual(self) -> float: ...
+    def weights(self) -> _Floats: ...
+    def alpha(self) -> _Floats: ...
+    # where cuts touch the risk, one point after the other
+    def points(self) -> _Floats: ...
+    def set_points(self, points: _Floats) -> None: ...
+
+def cut_pairs(state: RankingState, options: CuttingOptions, limits: Limits, run: Run) -> Exit: ...
+
+# Text.
 
 # complaints as (line, column, message, excerpt, caret), dropped, smallest, largest, data, indices, indptr,
 # labels, label_starts, qid

@@ -8,11 +8,9 @@ from typing import Any
 import click
 
 from maxmargin.cli.options import (
-    ALL_SOLVERS,
+    CLASSIFICATION_SOLVERS,
     LOSSES,
     MULTI_CLASS,
-    MULTICLASS_SOLVERS,
-    SOLVERS,
     Positive,
     data_argument,
     read_options,
@@ -40,7 +38,7 @@ from maxmargin.cli.training import labels_and_classes
 @click.option(
     "--solver",
     "solvers",
-    type=click.Choice(ALL_SOLVERS),
+    type=click.Choice(CLASSIFICATION_SOLVERS),
     multiple=True,
     help="Solver to time; may be repeated.  [default: all]",
 )
@@ -55,22 +53,24 @@ def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any)
 
     The error is how far an objective is above the best lower bound that any solver proved.
     """
-    from maxmargin.classification import check_combination
     from maxmargin.cli.output import Bar, Output, table
     from maxmargin.io.data import read_data
+    from maxmargin.problems.matrix import Matrix
+    from maxmargin.training.classification import choose_method
 
     output = Output(given["quiet"], given["as_json"])
     solvers = solvers or _all_solvers(given["multi_class"], given["loss"])
     for solver in solvers:
-        check_combination(given["multi_class"], solver, given["loss"], penalize_bias=True)
+        choose_method(solver, given["multi_class"], given["loss"])
     loaded = read_data(source(data), read_options(**given))
     classes, labels = labels_and_classes(loaded, data)
+    matrix = Matrix(loaded.X)
     results: list[dict[str, Any]] = []
     bound = float("-inf")
     with Bar(output, "bench") as bar:
         for k, solver in enumerate(solvers):
             bar.show(k / (len(solvers) + 1), solver)
-            result = _ours(loaded.X, labels, len(classes), solver, given)
+            result = _ours(matrix, labels, len(classes), solver, given)
             bound = max(bound, result.pop("dual"))
             results.append(result)
         if scikit_learn and given["loss"] != "least_squares" and given["multi_class"] != "weston_watkins":
@@ -100,27 +100,23 @@ def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any)
 
 
 def _all_solvers(multi_class: str, loss: str) -> tuple[str, ...]:
-    if multi_class != "ovr":
-        return MULTICLASS_SOLVERS[multi_class]
-    from maxmargin.solvers import LOSSES_OF
+    from maxmargin.problems.losses import LOSSES as FAMILY
+    from maxmargin.solvers.methods import solvers_for
 
-    return tuple(name for name in SOLVERS if loss in LOSSES_OF.get(name, (loss,)))
+    kind = "binary" if multi_class == "ovr" else multi_class
+    return tuple(solvers_for(kind, FAMILY[loss] if kind == "binary" else None))
 
 
 def _ours(X: Any, labels: Any, n_classes: int, solver: str, given: dict[str, Any]) -> dict[str, Any]:
-    from maxmargin.classification import problems_of, train_classifier
-    from maxmargin.one_versus_rest import Silent
+    from maxmargin.training.classification import train_classifier
 
     start = time.perf_counter()
-    solutions = train_classifier(
+    _, solutions = train_classifier(
         X,
         labels,
         n_classes,
         given["C"],
         multi_class=given["multi_class"],
-        seed=0,
-        listeners=[Silent()] * len(problems_of(given["multi_class"], n_classes)),
-        bias=1.0,
         loss=given["loss"],
         time_limit=given["time_limit"],
         solver=solver,
@@ -142,10 +138,10 @@ def _scikit_learn(X: Any, labels: Any, n_classes: int, given: dict[str, Any]) ->
     import numpy as np
     from sklearn.svm import LinearSVC
 
-    from maxmargin.losses import LOSSES as FAMILY
-    from maxmargin.model import linear_scores
-    from maxmargin.multiclass import MulticlassProblem
-    from maxmargin.one_versus_rest import positive_classes
+    from maxmargin.models.model import linear_scores
+    from maxmargin.problems.losses import LOSSES as FAMILY
+    from maxmargin.problems.multiclass import MulticlassProblem, first_and_second
+    from maxmargin.training.classification import positive_classes
 
     rival = LinearSVC(loss=given["loss"], C=given["C"], multi_class=given["multi_class"], random_state=0)
     matrix = X.to_scipy() if hasattr(X, "to_scipy") else X
@@ -157,7 +153,7 @@ def _scikit_learn(X: Any, labels: Any, n_classes: int, given: dict[str, Any]) ->
     if given["multi_class"] != "ovr":
         weights = np.column_stack([rival.coef_, rival.intercept_])
         if n_classes == 2:  # the second class minus the first
-            weights = 0.5 * np.vstack([-weights, weights])
+            weights = first_and_second(weights)
         problem = MulticlassProblem(matrix, labels, given["C"], n_classes=n_classes, bias=1.0)
         return _result_of_rival(seconds, rival, problem.primal(weights))
     scores = linear_scores(X, np.ascontiguousarray(rival.coef_, dtype=np.float64), rival.intercept_)

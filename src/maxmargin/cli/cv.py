@@ -37,9 +37,9 @@ def cv(data: str, Cs: tuple[float, ...], folds: int, **given: Any) -> int:
     maxmargin cv train.svm -C 0.5 -C 1 -C 2 --folds 10
     """
     from maxmargin.cli.output import Bar, Output, table
-    from maxmargin.cross_validation import cross_validate
     from maxmargin.io.data import read_data
-    from maxmargin.one_versus_rest import count_threads
+    from maxmargin.solvers.threads import count_threads
+    from maxmargin.training.cross_validation import cross_validate
 
     output = Output(given["quiet"], given["as_json"])
     Cs = tuple(sorted(set(Cs or DEFAULT_CS)))

@@ -10,7 +10,7 @@ from maxmargin.cli.options import jobs, label_text, read_options, reading, refus
 from maxmargin.cli.ranking import pair_fields
 
 if TYPE_CHECKING:
-    from maxmargin.model import Model
+    from maxmargin.models.model import Model
 
 
 @click.command(short_help="Show what is in a model or data file.")

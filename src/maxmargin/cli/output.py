@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from maxmargin.solution import Report, share_done
+from maxmargin.solvers.solution import Report, share_done
 
 #: Seconds before a progress bar appears, and between plain lines: what is over by then needs none.
 PATIENCE = 0.5

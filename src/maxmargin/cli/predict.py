@@ -21,7 +21,7 @@ from maxmargin.cli.options import (
 from maxmargin.cli.ranking import RankTally
 
 if TYPE_CHECKING:
-    from maxmargin.model import Model
+    from maxmargin.models.model import Model
 
 #: With more classes than this the table of classes is left to --json.
 MOST_CLASSES_SHOWN = 60
@@ -54,7 +54,7 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
     from maxmargin.cli.output import Bar, Output
     from maxmargin.io.data import iter_data
     from maxmargin.io.models import read_any_model
-    from maxmargin.model import best_index
+    from maxmargin.models.model import best_index
 
     output = Output(given["quiet"], given["as_json"])
     if scores and out is None:

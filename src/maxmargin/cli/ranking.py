@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from maxmargin.cli.options import RANKING_SOLVERS
+
 if TYPE_CHECKING:
     from maxmargin.cli.output import Output
     from maxmargin.io.data import Data
-    from maxmargin.model import Model
+    from maxmargin.models.model import Model
 
 #: Options of ``train`` that mean nothing for a ranking.
 _CLASSIFY_ONLY = (
@@ -23,7 +25,6 @@ _CLASSIFY_ONLY = (
     "seed",
     "liblinear",
 )
-_SOLVERS = ("auto", "cutting_plane")
 ONE_GROUP = "there are no query numbers (qid), so all rows are ranked as one group"
 
 
@@ -32,8 +33,10 @@ def refuse_classification(context: click.Context, given: dict[str, Any]) -> None
     for name in _CLASSIFY_ONLY:
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} does not apply to --task rank", context)
-    if given["solver"] not in _SOLVERS:
-        raise click.UsageError(f"--task rank is solved by {' or '.join(_SOLVERS)}, not by {given['solver']}", context)
+    if given["solver"] not in RANKING_SOLVERS:
+        raise click.UsageError(
+            f"--task rank is solved by {' or '.join(RANKING_SOLVERS)}, not by {given['solver']}", context
+        )
 
 
 def train_ranker(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:
@@ -41,9 +44,9 @@ def train_ranker(data: Data, name: str, given: dict[str, Any], output: Output) -
     import numpy as np
 
     from maxmargin.cli.output import Bar, TrainingBar
-    from maxmargin.model import Model
-    from maxmargin.ranking import RankingProblem
-    from maxmargin.solvers import solve
+    from maxmargin.models.model import Model
+    from maxmargin.problems.ranking import RankingProblem
+    from maxmargin.solvers.solve import solve
 
     assert data.y is not None  # read_data refuses files without labels
     if data.X.shape[0] == 0:
@@ -65,7 +68,7 @@ def train_ranker(data: Data, name: str, given: dict[str, Any], output: Output) -
         [listener] = TrainingBar(bar, 1, given["tol"]).listeners
         solution = solve(
             problem,
-            solver=given["solver"],
+            given["solver"],
             tol=given["tol"],
             max_iter=given["max_iter"],
             time_limit=given["time_limit"],
@@ -75,7 +78,7 @@ def train_ranker(data: Data, name: str, given: dict[str, Any], output: Output) -
         "C": given["C"],
         "tol": given["tol"],
         "max_iter": given["max_iter"],
-        "acceleration": True,
+        "solver": given["solver"],
         "warm_start": False,
         "time_limit": given["time_limit"],
         "verbose": 0,
@@ -129,7 +132,7 @@ class RankTally:
         """What there is to say, for JSON."""
         import numpy as np
 
-        from maxmargin.ranking import NothingToRankError, count_pairs, ndcg
+        from maxmargin.problems.ranking import NothingToRankError, count_pairs, ndcg
 
         if self.rows == 0:
             return {}

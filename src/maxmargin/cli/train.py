@@ -18,7 +18,7 @@ TEXT_SUFFIXES = (".svm", ".svmlight", ".libsvm", ".txt", ".dat", ".data")
 if TYPE_CHECKING:
     from maxmargin.cli.output import Output
     from maxmargin.io.data import Data
-    from maxmargin.model import Model
+    from maxmargin.models.model import Model, Training
 
 
 @click.command(short_help="Train a classifier or a ranking on a data file.")
@@ -85,18 +85,23 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     fields = _summary(loaded, trained, target, given["tol"], times)
     output.results(fields, _lines(fields))
     if trained.training is not None and not trained.training.converged:
-        from maxmargin.scaling import describe_scales
-
-        scales = describe_scales(
-            loaded.X, loaded.feature_names, first=0 if loaded.source.get("zero_based", True) else 1
-        )
-        output.say(
-            f"The tolerance was not reached: the objective may be up to {fields['gap']:.1e} of itself above the "
-            "optimum. The model is written. To get closer, raise --time-limit or --max-iter, or lower -C."
-            + (f" {scales}" if scales else "")
-        )
+        output.say(f"The model is written, but {_shortfall(loaded, trained.training, given)}")
         return 1
     return 0
+
+
+def _shortfall(data: Data, training: Training, given: dict[str, Any]) -> str:
+    from maxmargin.problems.scaling import describe_scales
+    from maxmargin.solvers.solution import describe_shortfall
+
+    scales = describe_scales(data.X, data.feature_names, first=0 if data.source.get("zero_based", True) else 1)
+    limits = {
+        "max_iter": f"raise --max-iter (now {given['max_iter']})",
+        "time_limit": f"raise --time-limit (now {given['time_limit']} s)",
+    }
+    exit_, certificate = training.worst()
+    text = describe_shortfall(exit_, certificate, given["tol"], limits, scales)
+    return text or "the tolerance was not reached."
 
 
 def _take_liblinear(context: click.Context, given: dict[str, Any]) -> list[str]:
@@ -160,10 +165,11 @@ def _load(data: str, given: dict[str, Any]) -> Data:
 
 
 def _train(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:
-    from maxmargin.classification import problems_of, train_classifier
     from maxmargin.cli.output import Bar, TrainingBar
-    from maxmargin.model import Model
-    from maxmargin.one_versus_rest import count_threads, row_weights
+    from maxmargin.models.model import Model
+    from maxmargin.solvers.threads import count_threads
+    from maxmargin.training.classification import problems_of, train_classifier
+    from maxmargin.training.weights import row_weights
 
     classes, labels = labels_and_classes(data, name)
     parameters = _parameters(given, class_weights(given["class_weight"], classes))
@@ -172,7 +178,7 @@ def _train(data: Data, name: str, given: dict[str, Any], output: Output) -> Mode
 
         output.note(WEIGHTS_NOTE)
     with Bar(output, "training") as bar:
-        solutions = train_classifier(
+        problems, solutions = train_classifier(
             data.X,
             labels,
             len(classes),
@@ -184,7 +190,7 @@ def _train(data: Data, name: str, given: dict[str, Any], output: Output) -> Mode
             **solver_options(given),
         )
     return Model.of_solutions(
-        solutions, classes, labels, parameters, feature_names=data.feature_names, source=data.source
+        problems, solutions, classes, labels, parameters, feature_names=data.feature_names, source=data.source
     )
 
 
@@ -192,6 +198,8 @@ def _parameters(given: dict[str, Any], class_weight: Any) -> dict[str, Any]:
     """The same training as parameters of LinearSVC, for the model file."""
     return {
         "loss": given["loss"],
+        "penalty": "l2",
+        "dual": "auto",
         "C": given["C"],
         "multi_class": given["multi_class"],
         "solver": given["solver"],

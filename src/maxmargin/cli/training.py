@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maxmargin.cli.options import ALL_SOLVERS, LOSSES, MULTI_CLASS, Positive, jobs, label_text, stacked, tidy
+from maxmargin.cli.options import CLASSIFICATION_SOLVERS, LOSSES, MULTI_CLASS, Positive, jobs, label_text, stacked, tidy
 
 if TYPE_CHECKING:
     from maxmargin.io.data import Data
@@ -30,7 +30,9 @@ training = stacked(
         show_default=True,
         help="Each class against the rest, or one problem over all classes (then --loss has no meaning).",
     ),
-    click.option("--solver", type=click.Choice(ALL_SOLVERS), default="auto", show_default=True, help="Method."),
+    click.option(
+        "--solver", type=click.Choice(CLASSIFICATION_SOLVERS), default="auto", show_default=True, help="Method."
+    ),
     click.option(
         "--max-iter", type=click.IntRange(1), default=10_000, show_default=True, help="Most epochs per class and stage."
     ),
@@ -57,13 +59,19 @@ training = stacked(
 
 def solver_options(given: dict[str, Any]) -> dict[str, Any]:
     """What the options of `training` mean to ``train_classifier``."""
-    from maxmargin.classification import check_combination
+    from maxmargin.training.classification import choose_method
 
     context = click.get_current_context()
     loss_given = context.get_parameter_source("loss") is click.core.ParameterSource.COMMANDLINE
     if given["multi_class"] != "ovr" and given["loss"] != "hinge" and loss_given:
         raise click.UsageError(f"--multi-class {given['multi_class']} is a hinge loss; leave out --loss", context)
-    check_combination(given["multi_class"], given["solver"], given["loss"], not given["no_penalize_intercept"])
+    method = choose_method(
+        given["solver"],
+        given["multi_class"],
+        given["loss"],
+        penalize_bias=not given["no_penalize_intercept"],
+        shrinking=not given["no_shrinking"],
+    )
     for name in ("no_intercept", "no_penalize_intercept"):
         if given[name] and given["intercept_scaling"] != 1.0:
             raise ValueError(f"--intercept-scaling has no meaning with --{name.replace('_', '-')}")
@@ -74,10 +82,9 @@ def solver_options(given: dict[str, Any]) -> dict[str, Any]:
         "penalize_bias": not given["no_penalize_intercept"],
         "multi_class": given["multi_class"],
         "loss": given["loss"],
-        "solver": given["solver"],
+        "solver": method,
         "tol": given["tol"],
         "max_iter": given["max_iter"],
-        "shrinking": not given["no_shrinking"],
     }
 
 

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from maxmargin.csr import Csr
-from maxmargin.losses import Floats
-from maxmargin.model import NO_CLASSES, Model, Training, linear_scores
-from maxmargin.scaling import describe_scales
-from maxmargin.solution import EXITS, Solution
+from maxmargin.models.model import NO_CLASSES, Model, Training, linear_scores
+from maxmargin.problems.csr import Csr
+from maxmargin.problems.losses import Floats
+from maxmargin.problems.scaling import describe_scales
+from maxmargin.solvers.solution import describe_shortfall
 
 
 class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
@@ -51,6 +53,8 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         """``X @ coef_.T + intercept_`` of rows that are checked first."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
+        if issparse(self.coef_):  # after sparsify()
+            return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
         return linear_scores(X, self.coef_, self.intercept_)
 
     @classmethod
@@ -85,7 +89,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             estimator=type(self).__name__,
             parameters=self.get_params(deep=False),
             classes=getattr(self, "classes_", NO_CLASSES),
-            coef=self.coef_,
+            coef=_dense(self.coef_),
             intercept=self.intercept_,
             training=training,
             source=self._source,
@@ -118,24 +122,25 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         self.solver_used_ = training.solvers if several else training.solvers[0]
         self.history_ = training.history if several else training.history[0]
 
-    def _warn_unless_converged(self, solutions: list[Solution], X: Any) -> None:
-        unfinished = [solution for solution in solutions if solution.exit not in ("converged", "stopped")]
-        if not unfinished:
+    def _warn_unless_converged(self, training: Training | None, X: Any) -> None:
+        if training is None or training.converged:
             return
-        worst = max(unfinished, key=lambda solution: solution.certificate.gap)
-        remedy = {
+        exit_, certificate = training.worst()
+        names = getattr(self, "feature_names_in_", None)
+        limits = {
             "max_iter": f"raise max_iter (now {self.max_iter})",
             "time_limit": f"raise time_limit (now {self.time_limit} s)",
-        }[worst.exit]
-        names = getattr(self, "feature_names_in_", None)
+        }
         scales = describe_scales(X, None if names is None else list(names))
-        warnings.warn(
-            f"the fit ended with a certified gap of {worst.certificate.gap:.2e} instead of tol={self.tol:g}, because "
-            f"{EXITS[worst.exit]}. The objective is at most that share above the optimum. To get closer {remedy}"
-            + (f", or lower C. {scales}" if scales else " or lower C."),
-            ConvergenceWarning,
-            stacklevel=5,  # past this method, fit and its two decorators: the user's line
-        )
+        text = describe_shortfall(exit_, certificate, self.tol, limits, scales)
+        if text is not None:
+            # The level is that of the user's line: past this method, fit and its two decorators.
+            warnings.warn(text, ConvergenceWarning, stacklevel=5)
+
+
+def _dense(coef: Any) -> Floats:
+    """The weights after ``sparsify`` or without it."""
+    return np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef)
 
 
 def _light(matrix: Any) -> Csr:

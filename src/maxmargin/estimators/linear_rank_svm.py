@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.progress import STEPS, Progress, printer
-from maxmargin.losses import Floats
-from maxmargin.model import Model
-from maxmargin.ranking import RankingProblem, count_pairs
-from maxmargin.solvers import solve
+from maxmargin.models.model import Model
+from maxmargin.problems.losses import Floats
+from maxmargin.problems.ranking import RankingProblem, count_pairs
+from maxmargin.solvers.method import Method
+from maxmargin.solvers.methods import solvers_for
+from maxmargin.solvers.solve import solve
 
 
 class LinearRankSVM(CertifiedEstimator):
@@ -37,20 +39,21 @@ class LinearRankSVM(CertifiedEstimator):
         Relative duality gap to reach: no other solution has an objective smaller by more than this share.
     max_iter : int, default=10000
         Most cuts.
-    acceleration : bool, default=True
-        False trains as Algorithm 2 of the paper, which takes several times as many cuts.
+    solver : str or Method, default="auto"
+        "auto", "cutting_plane" or a `CuttingPlane` object; ``CuttingPlane(acceleration=False)`` trains as Algorithm 2
+        of the paper, which takes several times as many cuts.
     warm_start : bool, default=False
         Start from cuts where those of the previous fit were. The data may change, but not the number of features. A
         model from a file, or fitted without it, knows its weights only, from which less is gained.
     time_limit : float, default=None
-        Seconds for the whole fit. The best certified solution so far is kept.
+        Seconds for the whole fit. The best weights so far are kept, with the exact gap they have.
     verbose : int, default=0
         1 prints a line per cut.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        Weights; always ``dual_coef_ @ X``.
+        The weights of lowest objective that were seen, near ``dual_coef_ @ X``.
     intercept_ : ndarray of shape (1,)
         Zero: differences of scores have no intercept.
     n_features_in_ : int
@@ -96,7 +99,7 @@ class LinearRankSVM(CertifiedEstimator):
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "tol": [Interval(Real, 0.0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "acceleration": ["boolean"],
+        "solver": [StrOptions(set(solvers_for("ranking"))), Method],
         "warm_start": ["boolean"],
         "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
         "verbose": ["verbose"],
@@ -108,7 +111,7 @@ class LinearRankSVM(CertifiedEstimator):
         C: float = 1.0,
         tol: float = 1e-3,
         max_iter: int = 10_000,
-        acceleration: bool = True,
+        solver: str | Method = "auto",
         warm_start: bool = False,
         time_limit: float | None = None,
         verbose: int = 0,
@@ -116,7 +119,7 @@ class LinearRankSVM(CertifiedEstimator):
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
-        self.acceleration = acceleration
+        self.solver = solver
         self.warm_start = warm_start
         self.time_limit = time_limit
         self.verbose = verbose
@@ -165,18 +168,18 @@ class LinearRankSVM(CertifiedEstimator):
         progress.begin()
         solution = solve(
             problem,
-            solver="cutting_plane",
+            self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
-            acceleration=self.acceleration,
-            points=points,
+            start=points,
             time_limit=None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - start), 1e-9),
             callback=progress.report,
         )
-        self._set(Model.of_ranking(problem, solution, self.get_params(deep=False)))
+        model = Model.of_ranking(problem, solution, self.get_params(deep=False))
+        self._set(model)
         self._points = solution.points if self.warm_start else None
         progress.end()
-        self._warn_unless_converged([solution], X)
+        self._warn_unless_converged(model.training, X)
         return self
 
     def decision_function(self, X: Any) -> Floats:

@@ -11,22 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.callback import with_callbacks
+from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from maxmargin.classification import MULTI_CLASS, check_combination, problems_of, train_classifier
 from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.progress import STEPS, Progress, printer
-from maxmargin.losses import LOSSES, Floats
-from maxmargin.model import Model, labels_of_scores, weight_rows
-from maxmargin.multiclass import MulticlassProblem
-from maxmargin.one_versus_rest import count_threads, row_weights
-from maxmargin.solvers import MULTICLASS_SOLVERS, SOLVERS
+from maxmargin.models.model import Model, labels_of_scores, weight_rows
+from maxmargin.problems.losses import LOSSES, Floats
+from maxmargin.problems.matrix import Matrix
+from maxmargin.solvers.method import Method
+from maxmargin.solvers.methods import SOLVERS
+from maxmargin.solvers.threads import count_threads
+from maxmargin.training.classification import MULTI_CLASS, choose_method, problems_of, train_classifier
+from maxmargin.training.weights import row_weights
 
 
-class LinearSVC(ClassifierMixin, CertifiedEstimator):
+class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
     """Linear support vector classifier, trained to a certified duality gap.
 
     Minimises ``1/2 |w|^2 + sum_i C_i loss(1 - y_i w.x_i)`` with
@@ -38,16 +41,22 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
     loss : {"hinge", "squared_hinge", "least_squares"}, default="squared_hinge"
         The loss of a margin, for two classes and for one-versus-rest. The problems over all classes have a hinge loss
         of their own: they take the default and "hinge", which mean the same there, and refuse "least_squares".
+    penalty : {"l2"}, default="l2"
+        The regulariser, ``1/2 |w|^2``; the only one so far.
+    dual : "auto" or bool, default="auto"
+        Narrows what ``solver="auto"`` may choose: True to methods that work on the dual variables, False to those that
+        work on the weights. The problem, and so the model, is the same.
     C : float, default=1.0
         Weight of the losses against the regulariser.
     multi_class : {"ovr", "crammer_singer", "weston_watkins"}, default="ovr"
         "ovr" trains each class against the rest. The others solve one problem over all classes, in which a row pays for
         the worst of the other classes (Crammer & Singer) or for each of them (Weston & Watkins).
-    solver : str, default="auto"
-        The method. For one-versus-rest: "auto", "dcd", "avsf", "online", "newton", "pcd" (not for the hinge; copies the
-        data by columns), "cutting_plane" (that of SVM-perf) or "pegasos" (both for the hinge only). For
-        "weston_watkins": "auto", "sdm" or "newton"; for "crammer_singer" also "eg" and "cutting_plane". "auto" chooses;
-        ``solver_used_`` says what it chose.
+    solver : str or Method, default="auto"
+        The method, by name or as an object with its own options, such as ``DualCoordinateDescent(order="cyclic")``. For
+        one-versus-rest: "auto", "dcd", "avsf", "online", "newton", "pcd" (not for the hinge; copies the data by
+        columns), "cutting_plane" (that of SVM-perf) or "pegasos" (both for the hinge only). For "weston_watkins":
+        "auto", "sdm" or "newton"; for "crammer_singer" also "eg" and "cutting_plane". "auto" chooses; ``solver_used_``
+        says what it chose.
     tol : float, default=1e-3
         Relative duality gap to reach: no other solution has an objective smaller by more than this share.
     max_iter : int, default=10000
@@ -59,18 +68,19 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         regulariser, as in LIBSVM and the textbooks. False needs "ovr", and any solver but "cutting_plane" and
         "pegasos".
     intercept_scaling : float, default=1.0
-        Value of the constant column. Larger values regularise the intercept less.
+        Value of the constant column. Larger values regularise the intercept less. Without an intercept it has no
+        meaning.
     class_weight : dict or "balanced", default=None
         Weight of each class; "balanced" weighs classes inversely to their frequencies. A row counts by the weight of
         its own class in every one-versus-rest problem, as if it had been repeated.
     shrinking : bool, default=True
-        Whether "dcd" and "sdm" set rows aside that seem to stay at a bound.
+        Whether "dcd" and "sdm" set rows aside that seem to stay at a bound. Method objects have an option of their own.
     warm_start : bool, default=False
         Start from the dual variables of the previous fit. Needs the same rows in the same order.
     n_jobs : int, default=None
         Threads over classes, for one-versus-rest; None means 1, -1 all processors. The result does not depend on it.
     time_limit : float, default=None
-        Seconds for the whole fit. The best certified solution so far is kept.
+        Seconds for the whole fit. The best weights so far are kept, with the exact gap they have.
     random_state : int, RandomState instance or None, default=None
         Seed of this fit. None means 0: fits are repeatable unless you ask otherwise.
     verbose : int, default=0
@@ -79,7 +89,8 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights; always ``dual_coef_ @ X``.
+        The weights of lowest objective that were seen, near ``dual_coef_ @ X``: the squared distance is at most
+        ``4 (primal_objective_ - dual_objective_)``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     classes_ : ndarray of shape (n_classes,)
@@ -91,8 +102,8 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
     n_iter_ : int
         Epochs, Newton steps or cuts, of the class that took most.
     dual_coef_ : sparse array of shape (1, n_samples) or (n_classes, n_samples)
-        Signed dual variables: ``y_i alpha_i``; for problems over all classes the variable of a row's own class is
-        positive, and a column adds up to zero.
+        The dual variables of highest dual objective that were seen, with signs: ``y_i alpha_i``; for problems over all
+        classes the variable of a row's own class is positive, and a column adds up to zero.
     support_ : ndarray of shape (n_SV,)
         Rows with a nonzero dual variable.
     n_support_ : ndarray of shape (n_classes,)
@@ -120,10 +131,12 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "loss": [StrOptions(set(LOSSES))],
+        "loss": [StrOptions(set(LOSSES)), Hidden(StrOptions({"l1", "l2"}))],
+        "penalty": [StrOptions({"l2"}), Hidden(StrOptions({"l1"}))],
+        "dual": ["boolean", StrOptions({"auto"})],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "multi_class": [StrOptions(set(MULTI_CLASS))],
-        "solver": [StrOptions({*SOLVERS, *(name for names in MULTICLASS_SOLVERS.values() for name in names)})],
+        "solver": [StrOptions(set(SOLVERS)), Method],
         "tol": [Interval(Real, 0.0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
@@ -145,9 +158,11 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         self,
         loss: str = "squared_hinge",
         *,
+        penalty: str = "l2",
+        dual: bool | str = "auto",
         C: float = 1.0,
         multi_class: str = "ovr",
-        solver: str = "auto",
+        solver: str | Method = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         fit_intercept: bool = True,
@@ -162,6 +177,8 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         verbose: int = 0,
     ) -> None:
         self.loss = loss
+        self.penalty = penalty
+        self.dual = dual
         self.C = C
         self.multi_class = multi_class
         self.solver = solver
@@ -197,7 +214,7 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         LinearSVC
             The estimator itself.
         """
-        self._refuse_what_does_not_combine()
+        method = self._method()
         start = time.perf_counter()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         check_classification_targets(y)
@@ -210,8 +227,9 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         problems = problems_of(self.multi_class, len(classes))
-        solutions = train_classifier(
-            X,
+        matrix = Matrix(X)
+        solved, solutions = train_classifier(
+            matrix,
             labels,
             len(classes),
             row_weights(self.C, self.class_weight, classes, labels, weight),
@@ -221,18 +239,18 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
             bias=self.intercept_scaling if self.fit_intercept else 0.0,
             penalize_bias=self.penalize_intercept,
             loss=self.loss,
-            starts=self._starts(X, labels, len(classes)),
+            starts=self._starts(matrix, len(classes)),
             time_limit=None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - start), 1e-9),
             n_jobs=count_threads(self.n_jobs),
-            solver=self.solver,
+            solver=method,
             tol=self.tol,
             max_iter=self.max_iter,
-            shrinking=self.shrinking,
         )
-        self._set(Model.of_solutions(solutions, classes, labels, self.get_params(deep=False)))
+        model = Model.of_solutions(solved, solutions, classes, labels, self.get_params(deep=False))
+        self._set(model)
         if len(problems) > 1:
             self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
-        self._warn_unless_converged(solutions, X)
+        self._warn_unless_converged(model.training, X)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -266,28 +284,39 @@ class LinearSVC(ClassifierMixin, CertifiedEstimator):
         """
         return labels_of_scores(self.decision_function(X), self.classes_)
 
-    def _refuse_what_does_not_combine(self) -> None:
-        check_combination(self.multi_class, self.solver, self.loss, self.penalize_intercept)
+    def _method(self) -> Method:
+        """The method that the parameters ask for; an error for parameters that do not go together."""
+        if self.loss in ("l1", "l2"):
+            raise ValueError(f"the first argument is the loss; write LinearSVC(penalty={self.loss!r})")
+        if self.penalty != "l2":
+            raise ValueError(
+                f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}: "
+                "the only penalty is 'l2'"
+            )
         if not self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=False has no meaning with fit_intercept=False; leave it at True")
         if not self.penalize_intercept and self.intercept_scaling != 1.0:
             raise ValueError("intercept_scaling has no meaning with penalize_intercept=False; leave it at 1.0")
-        if self.fit_intercept is False and self.intercept_scaling != 1.0:
-            raise ValueError("intercept_scaling has no meaning with fit_intercept=False; leave it at 1.0")
+        return choose_method(
+            self.solver,
+            self.multi_class,
+            self.loss,
+            penalize_bias=self.penalize_intercept,
+            dual=self.dual,
+            shrinking=self.shrinking,
+        )
 
-    def _starts(self, X: Any, labels: NDArray[np.intp], n_classes: int) -> list[Any] | None:
-        """The dual variables of the previous fit."""
+    def _starts(self, matrix: Matrix, n_classes: int) -> list[Any] | None:
+        """The dual variables of the previous fit, for each problem."""
         if not self.warm_start or not hasattr(self, "dual_coef_"):
             return None
-        shape = (1 if n_classes == 2 else n_classes, X.shape[0])
+        shape = (1 if n_classes == 2 else n_classes, matrix.shape[0])
         if self.dual_coef_.shape != shape:
             raise ValueError(
                 f"warm_start=True continues from {self.dual_coef_.shape[1]} rows and {self.dual_coef_.shape[0]} "
                 f"weight vectors, but this fit has {shape[1]} and {shape[0]}; use warm_start=False"
             )
-        if self.multi_class == "ovr":
-            return list(self.dual_coef_.toarray())
-        return [MulticlassProblem(X, labels, n_classes=n_classes).alpha_of(self.dual_coef_)]
+        return list(self.dual_coef_.toarray()) if self.multi_class == "ovr" else [self.dual_coef_]
 
     def _start_callbacks(
         self, X: Any, y: Any, sample_weight: Any, classes: NDArray[Any], problems: list[int | None]

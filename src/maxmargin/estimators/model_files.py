@@ -9,7 +9,8 @@ from maxmargin.estimators.linear_rank_svm import LinearRankSVM
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.io.files import PathLike
 from maxmargin.io.models import read_any_model, write_any_model
-from maxmargin.model import Model
+from maxmargin.models.model import Model
+from maxmargin.solvers.cutting_plane import CuttingPlane
 
 #: Estimators by the name in the file.
 ESTIMATORS: dict[str, type[CertifiedEstimator]] = {"LinearSVC": LinearSVC, "LinearRankSVM": LinearRankSVM}
@@ -82,7 +83,15 @@ def load_model(path: PathLike) -> Any:
     if model.estimator not in ESTIMATORS:
         raise ValueError(f"{path}: it holds a {model.estimator[:60]!r}, which this version does not know")
     estimator = ESTIMATORS[model.estimator]
+    _upgrade(model.parameters)
     unknown = sorted(set(model.parameters) - set(estimator().get_params()))
     if unknown:
         raise ValueError(f"{path}: {model.estimator} has no parameter {unknown[0][:60]!r} in this version")
     return estimator._of_model(model)
+
+
+def _upgrade(parameters: dict[str, Any]) -> None:
+    """Parameters of version 0.1 as those of today."""
+    if "acceleration" in parameters:
+        accelerated = parameters.pop("acceleration")
+        parameters["solver"] = "auto" if accelerated else CuttingPlane(acceleration=False)

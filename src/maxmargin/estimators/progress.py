@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from maxmargin.solution import Report, share_done
+from maxmargin.solvers.solution import Report, share_done
 
 #: A fit is shown to callbacks as this many tasks, spread evenly over the logarithm of the gap, down to ``tol``.
 STEPS = 20

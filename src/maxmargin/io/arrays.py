@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.csr import Csr
 from maxmargin.io.data import Data, ReadOptions
 from maxmargin.io.files import PathLike
-from maxmargin.model import Model
-from maxmargin.problems import make_rows
+from maxmargin.models.model import Model
+from maxmargin.problems.csr import Csr
+from maxmargin.problems.matrix import Matrix
 
 BLOCK_VALUES = 1 << 22
 NOT_BOTH = "give either the column of the labels (--label) or their file (--labels), not both"
@@ -62,7 +62,7 @@ def read_npz(path: PathLike, options: ReadOptions) -> Data:
         qid = get("qid") if "qid" in names else None
     if isinstance(X, Csr):
         try:
-            make_rows(X)  # checks that no index points outside
+            Matrix(X)  # checks that no index points outside
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
     if qid is not None and (qid.shape != (X.shape[0],) or qid.dtype.kind not in "iufU"):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from maxmargin.io.files import MAGIC, PathLike, plain_suffix
-from maxmargin.model import Model
+from maxmargin.models.model import Model
 
 #: Format by suffix; everything else is svmlight.
 SUFFIXES = {

@@ -23,7 +23,7 @@ import numpy as np
 
 from maxmargin import _core
 from maxmargin.io.files import PathLike, atomic_write
-from maxmargin.model import Model
+from maxmargin.models.model import Model
 
 #: How every such file begins.
 START = b"solver_type "

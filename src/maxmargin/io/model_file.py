@@ -16,16 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.csr import Csr
 from maxmargin.io.files import PathLike, atomic_write
-from maxmargin.losses import Floats
-from maxmargin.model import Model, PairSummary, Training
-from maxmargin.multiclass import FORMULATIONS
-from maxmargin.solution import Report
+from maxmargin.models.model import Model, PairSummary, Training
+from maxmargin.problems.csr import Csr
+from maxmargin.problems.losses import Floats
+from maxmargin.problems.multiclass import FORMULATIONS
+from maxmargin.solvers.method import Method
+from maxmargin.solvers.methods import method_of_json, method_to_json
+from maxmargin.solvers.solution import Report
 
 #: Version of the layout. Files of every earlier version stay readable. Version 2 brought models that rank, version 3
-#: those of one problem over all classes.
-FORMAT = 3
+#: those of one problem over all classes, version 4 methods with options as solvers.
+FORMAT = 4
+#: Parameters that are left out where they have these values, so that earlier versions, which do not know them, can read
+#: the file.
+LATER_DEFAULTS = {"penalty": "l2", "dual": "auto", "solver": "auto"}
 #: The entry of the safetensors metadata that holds the checksum, a space, and the header. It is a single entry because
 #: safetensors writes several in random order, and the same model shall give the same bytes.
 ENTRY = "maxmargin"
@@ -80,7 +85,11 @@ def to_bytes(model: Model, *, dual: bool = True) -> bytes:
         "format": _format_of(model),
         "library": f"maxmargin {_version()}",
         "estimator": model.estimator,
-        "parameters": {name: _plain(name, value) for name, value in model.parameters.items()},
+        "parameters": {
+            name: _plain(name, value)
+            for name, value in model.parameters.items()
+            if name not in LATER_DEFAULTS or value != LATER_DEFAULTS[name]
+        },
         "shape": list(model.coef.shape),
         "classes": _pack_classes(model.classes, tensors),
         "feature_names": model.feature_names,
@@ -149,6 +158,8 @@ def _checksum(text: str, tensors: dict[str, NDArray[Any]]) -> str:
 
 def _format_of(model: Model) -> int:
     """The oldest version that can read it."""
+    if isinstance(model.parameters.get("solver"), Method):
+        return 4
     if model.ranks:
         return 2
     return 3 if model.training is not None and model.parameters.get("multi_class") in FORMULATIONS else 1
@@ -164,6 +175,8 @@ def _plain(name: str, value: Any) -> Any:
     """A parameter as JSON; a mapping becomes a list of pairs, as its keys need not be text."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, Method):
+        return method_to_json(value)
     if isinstance(value, dict):
         return [[_plain(name, key), _plain(name, entry)] for key, entry in value.items()]
     if name == "random_state" and not (value is None or isinstance(value, int)):
@@ -222,12 +235,16 @@ def _pack_training(training: Training, tensors: dict[str, NDArray[Any]], dual: b
     solvers = sorted({report.solver for history in training.history for report in history})
     tensors["history"] = np.array(
         [
-            (problem, solvers.index(report.solver), *report[1:])
+            (problem, solvers.index(report.solver), *report[1:7])
             for problem, history in enumerate(training.history)
             for report in history
         ],
         dtype=np.float64,
     ).reshape(-1, _HISTORY_COLUMNS)
+    # An array of its own, which earlier versions do not look for.
+    tensors["history.check_seconds"] = np.array(
+        [report.check_seconds for history in training.history for report in history], dtype=np.float64
+    )
     header: dict[str, Any] = {
         "converged": bool(training.converged),
         "n_iter": int(training.n_iter),
@@ -379,6 +396,11 @@ class _Fields:
                 if len(pairs) != len(value) or not all(_is_scalar(part) for pair in pairs for part in pair):
                     raise ModelFileError("its header has no proper 'class_weight'")
                 parameters[name] = dict(pairs)
+            elif name == "solver" and isinstance(value, dict):
+                try:
+                    parameters[name] = method_of_json(value)
+                except ValueError as error:
+                    raise ModelFileError(f"its solver cannot be used: {error}") from error
             elif not _is_scalar(value):
                 raise ModelFileError(f"its header has no proper parameter {name[:60]!r}")
         return parameters
@@ -446,10 +468,15 @@ class _Fields:
             values = table[:, column]
             if not np.all((values >= 0) & (values < end) & (values == np.floor(values))):
                 raise ModelFileError("the array 'history' is not a history")
+        checks = np.zeros(len(table))
+        if "history.check_seconds" in self.tensors:
+            checks = self.array("history.check_seconds", (len(table),), "<f8")
         history: list[list[Report]] = [[] for _ in range(problems)]
-        for problem, solver, epoch, seconds, primal, dual, gap, active in table.tolist():
+        for (problem, solver, epoch, seconds, primal, dual, gap, active), check in zip(
+            table.tolist(), checks.tolist(), strict=True
+        ):
             history[int(problem)].append(
-                Report(solvers[int(solver)], int(epoch), seconds, primal, dual, gap, int(active))
+                Report(solvers[int(solver)], int(epoch), seconds, primal, dual, gap, int(active), check)
             )
         return history
 

@@ -7,7 +7,7 @@ import os
 from maxmargin.io.files import PathLike
 from maxmargin.io.liblinear_model import START, parse_liblinear, write_liblinear
 from maxmargin.io.model_file import parse_model, write_model
-from maxmargin.model import Model
+from maxmargin.models.model import Model
 
 FORMATS = ("maxmargin", "liblinear")
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from maxmargin import _core
-from maxmargin.csr import Csr
 from maxmargin.io.files import (
     PathLike,
     check_suffix,
@@ -26,7 +25,8 @@ from maxmargin.io.files import (
     is_stream,
     line_blocks,
 )
-from maxmargin.one_versus_rest import count_threads
+from maxmargin.problems.csr import Csr
+from maxmargin.solvers.threads import count_threads
 
 #: Bytes of text per block where a file is not mapped whole.
 BLOCK = 1 << 25

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxmargin import _core
-from maxmargin.csr import Csr
 from maxmargin.io.files import PathLike, is_stream, open_to_write
-from maxmargin.losses import Floats
+from maxmargin.problems.csr import Csr
+from maxmargin.problems.losses import Floats
 
 _WRITE_VALUES = 1 << 20
 #: Query numbers have at most 18 digits.

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.csr import Csr
 from maxmargin.io.data import Data, ReadOptions
 from maxmargin.io.files import PathLike, clear_read_errors, decompressed, line_blocks
-from maxmargin.model import Model
+from maxmargin.models.model import Model
+from maxmargin.problems.csr import Csr
 
 if TYPE_CHECKING:
     import polars as pl

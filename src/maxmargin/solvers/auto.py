@@ -32,29 +32,36 @@ adaptive frequencies are level with permutations on most sets and more than ten 
 
 from __future__ import annotations
 
-from maxmargin import _core
-from maxmargin.csr import Csr
-from maxmargin.losses import Floats
-from maxmargin.multiclass import MulticlassProblem
-from maxmargin.problems import BinaryProblem
-from maxmargin.solvers.dual_coordinate_descent import avsf, dcd
-from maxmargin.solvers.multiclass import newton_classes, sdm
-from maxmargin.solvers.newton import newton, newton_or_other
-from maxmargin.solvers.run import Outcome, Run
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
-#: With more features the Hessian is never a matrix (``most_dense`` in newton.hpp).
+from maxmargin import _core
+from maxmargin.problems.binary import BinaryProblem
+from maxmargin.problems.multiclass import MulticlassProblem
+from maxmargin.solvers.cutting_plane import CuttingPlane
+from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
+from maxmargin.solvers.method import Exit, Method, check_flags
+from maxmargin.solvers.newton import MOST_WEIGHTS, Newton, weight_count
+from maxmargin.solvers.sequential_dual import SequentialDual
+
+if TYPE_CHECKING:
+    from maxmargin.solvers.run import Run
+
+#: With more features the Hessian is never a matrix (``most_dense`` in newton.cpp).
 MOST_NEWTON_FEATURES = 1024
 #: Mean eigenvalues of the Hessian of the losses, curved ones and the hinge, up to which "dcd" goes first.
 DCD_EIGENVALUE = {True: 100.0, False: 2000.0}
-#: With many features: up to this ``C * mean(Q_ii)`` a problem is easy for "dcd",
+#: With many features, a problem with at most this ``C * mean(Q_ii)`` is easy for "dcd".
 EASY = 12.0
-#: which gets so much work, in passes over the data (an epoch is at most two).
+#: The work that "dcd" gets on easy problems, in passes over the data (an epoch is at most two).
 DCD_PASSES = 60.0
-#: Newton's method, in passes: the steps, for curved losses and the hinge, each with some passes over part of the rows;
+#: Steps of Newton's method, for curved losses and for the hinge.
 STEPS = {True: 10.0, False: 30.0}
+#: What a step costs in passes over all rows, of which most steps look at a part.
 PASSES_PER_STEP = 1.5
-#: products of entries, and multiplications of a factorisation, that take as long as visiting one stored value.
+#: How many products of two entries of a row take as long as visiting one stored value.
 PRODUCTS_PER_VALUE = 1.5
+#: How many multiplications of a factorisation take as long as visiting one stored value.
 MULTIPLICATIONS_PER_VALUE = 30.0
 #: From so many passes on, Newton's method is worth the wait for the pace of "dcd".
 EXPENSIVE = 60.0
@@ -80,8 +87,8 @@ SDM_PASSES = {True: 100.0, False: 10.0}
 def newton_passes(problem: BinaryProblem) -> float:
     """The work of Newton's method with a matrix, in passes over the data."""
     rows, features = problem.shape
-    values = max(problem.rows.stored(), 1)
-    steps = STEPS[problem.loss.diagonal_times_C > 0]
+    values = max(problem.matrix.stored, 1)
+    steps = STEPS[problem.loss.is_curved]
     products = rows * (values / rows) ** 2 / 2
     factorisations = steps * features**3 / 6
     return (
@@ -91,50 +98,108 @@ def newton_passes(problem: BinaryProblem) -> float:
     )
 
 
-def auto(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
-    """Choose by the cost of the methods; change when the pace is too slow."""
-    curved = problem.loss.diagonal_times_C > 0
-    curvature = problem.rows.mean_squared_norm() + problem.bias**2
-    if problem.shape[1] <= MOST_NEWTON_FEATURES:
-        eigenvalue = float(problem.C.sum()) * curvature / problem.shape[1]
-        return _few_features(problem, run, alpha, eigenvalue <= DCD_EIGENVALUE[curved])
-    if float(problem.C.mean()) * curvature <= EASY:
-        outcome = dcd(problem, run, alpha, DCD_PASSES)
-        if outcome.exit is not _core.Exit.BUDGET:
-            return outcome
-        alpha = outcome.alpha
-    patience, steps = PATIENCE[curved], float(NEWTON_STEPS)
-    while True:
-        outcome = avsf(problem, run, alpha, patience)
-        if not run.gave_up or outcome.exit is not _core.Exit.STOPPED or run.stop.is_set():
-            return outcome
-        outcome = newton(problem, run, outcome.alpha, round(steps))
-        if outcome.exit not in (_core.Exit.MAX_ITER, _core.Exit.BUDGET):
-            return outcome
-        alpha = outcome.alpha
-        patience, steps = GROWTH * patience, GROWTH * steps
+@dataclass(frozen=True)
+class Auto(Method):
+    """The choice of method: by the cost of each, and by their pace during the fit.
+
+    Parameters
+    ----------
+    dual : bool or None, default=None
+        True leaves the methods that work on the dual variables to choose from, False those that work on the weights,
+        None all.
+    shrinking : bool, default=True
+        Whether the methods that know shrinking use it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import Auto, BinaryProblem, solve
+    >>> problem = BinaryProblem(np.array([[1.0], [-1.0]]), [1, -1])
+    >>> solve(problem, Auto(dual=True)).solver, solve(problem, Auto(dual=False)).solver
+    ('dcd', 'newton')
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("binary", "crammer_singer", "weston_watkins", "ranking")
+    is_dual: ClassVar[bool | None] = None
+
+    dual: bool | None = None
+    shrinking: bool = True
+
+    def __post_init__(self) -> None:
+        check_flags(self, "shrinking")
+        if self.dual not in (None, True, False):
+            raise ValueError(f"dual must be True, False or None, not {self.dual!r}")
+
+    @property
+    def name(self) -> str:
+        """The short name: "auto"."""
+        return "auto"
+
+    def run(self, problem: Any, state: Any, run: Run) -> Exit:
+        """Choose, and change when the pace is too slow."""
+        if problem.kind == "ranking":
+            return CuttingPlane().run(problem, state, run)
+        if problem.kind != "binary":
+            return self._classes(problem, state, run)
+        if self.dual is False:
+            return Newton().run(problem, state, run)
+        if problem.shape[1] <= MOST_NEWTON_FEATURES and self.dual is None:
+            return self._few_features(problem, state, run)
+        return self._many_features(problem, state, run)
+
+    def refuses(self, kind: str, loss: Any = None, penalize_bias: bool = True) -> str | None:
+        """Ranking has one method, which works on the weights."""
+        if kind == "ranking" and self.dual:
+            return "ranking problems are solved by cutting planes, which are no dual method"
+        return super().refuses(kind, loss, penalize_bias)
+
+    def _few_features(self, problem: BinaryProblem, state: _core.BinaryState, run: Run) -> Exit:
+        eigenvalue = float(problem.C.sum()) * _curvature(problem) / problem.shape[1]
+        easy = eigenvalue <= DCD_EIGENVALUE[problem.loss.is_curved]
+        cost = newton_passes(problem)
+        if problem.matrix.stored > SMALL and (easy or cost >= EXPENSIVE):
+            dcd = DualCoordinateDescent(shrinking=self.shrinking)
+            exit_ = dcd.run(problem, state, run, max_passes=cost, worth=cost)
+            if exit_ is not Exit.BUDGET:
+                return exit_
+        return Newton().run(problem, state, run)
+
+    def _many_features(self, problem: BinaryProblem, state: _core.BinaryState, run: Run) -> Exit:
+        if float(problem.C.mean()) * _curvature(problem) <= EASY:
+            dcd = DualCoordinateDescent(shrinking=self.shrinking)
+            exit_ = dcd.run(problem, state, run, max_passes=DCD_PASSES)
+            if exit_ is not Exit.BUDGET:
+                return exit_
+        avsf = DualCoordinateDescent(order="adaptive")
+        if self.dual:
+            return avsf.run(problem, state, run)
+        patience, steps = PATIENCE[problem.loss.is_curved], float(NEWTON_STEPS)
+        while True:
+            exit_ = avsf.run(problem, state, run, patience=patience)
+            if exit_ is not Exit.BUDGET:
+                return exit_
+            exit_ = Newton().steps(problem, state, run, most=round(steps))
+            if exit_ not in (Exit.MAX_ITER, Exit.BUDGET):
+                return exit_
+            patience, steps = GROWTH * patience, GROWTH * steps
+
+    def _classes(self, problem: MulticlassProblem, state: _core.MulticlassState, run: Run) -> Exit:
+        """Several classes at once: by the number of weights, the sequential dual method, then Newton's method."""
+        weights = weight_count(problem)
+        sdm = SequentialDual(shrinking=self.shrinking)
+        if self.dual is False:
+            small = weights <= MOST_WEIGHTS or problem.kind not in CuttingPlane.kinds
+            return (Newton() if small else CuttingPlane()).run(problem, state, run)
+        if weights > MOST_NEWTON_WEIGHTS or self.dual:
+            return sdm.run(problem, state, run)
+        easy = float(problem.C.mean()) * _curvature(problem) <= EASY_CLASSES
+        if easy or state.dual > 0 or problem.shape[0] < ROWS_PER_WEIGHT * weights:
+            exit_ = sdm.run(problem, state, run, max_passes=SDM_PASSES[easy])
+            if exit_ is not Exit.BUDGET:
+                return exit_
+        return Newton().run(problem, state, run)
 
 
-def _few_features(problem: BinaryProblem, run: Run, alpha: Floats | None, easy: bool) -> Outcome:
-    cost = newton_passes(problem)
-    if problem.rows.stored() > SMALL and (easy or cost >= EXPENSIVE):
-        outcome = dcd(problem, run, alpha, cost, worth=cost)
-        if outcome.exit is not _core.Exit.BUDGET:
-            return outcome
-        alpha = outcome.alpha
-    return newton_or_other(problem, run, alpha)
-
-
-def auto_classes(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Outcome:
-    """Several classes at once: by the number of weights, the sequential dual method, then Newton's method."""
-    weights = problem.n_classes * (problem.shape[1] + 1)
-    if weights > MOST_NEWTON_WEIGHTS:
-        return sdm(problem, run, alpha)
-    curvature = problem.rows.mean_squared_norm() + problem.bias**2
-    easy = float(problem.C.mean()) * curvature <= EASY_CLASSES
-    if easy or alpha is not None or problem.shape[0] < ROWS_PER_WEIGHT * weights:
-        outcome = sdm(problem, run, alpha, SDM_PASSES[easy])
-        if outcome.exit is not _core.Exit.BUDGET:
-            return outcome
-        alpha = outcome.alpha
-    return newton_classes(problem, run, alpha)
+def _curvature(problem: Any) -> float:
+    """The mean of ``Q_ii``."""
+    return float(problem.matrix.mean_squared_norm() + problem.bias**2)

@@ -7,60 +7,18 @@ is ``epsilon * C / objective``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
 import numpy as np
 
 from maxmargin import _core
-from maxmargin.csr import Csr
-from maxmargin.losses import Floats
-from maxmargin.multiclass import MulticlassProblem
-from maxmargin.problems import BinaryProblem
-from maxmargin.ranking import RankingProblem
-from maxmargin.solvers.multiclass import class_stage
-from maxmargin.solvers.run import OnReport, Outcome, RawOutcome, Run
+from maxmargin.problems.ranking import RankingProblem
+from maxmargin.solvers.method import Exit, Method, check_epsilon, check_flags
 
-
-def cutting_plane(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
-    """The error rate (OP2), from the cut that ``alpha`` stands for."""
-    return run.stage(
-        "cutting_plane",
-        lambda on_report, time_left: _core.cut(
-            problem.rows,
-            problem.y,
-            problem.C,
-            problem.bias,
-            alpha,
-            run.tol,
-            run.max_iter,
-            run.acceleration,
-            time_left,
-            on_report,
-            run.stop,
-        ),
-    )
-
-
-def cut_classes(problem: MulticlassProblem, run: Run, alpha: Csr | None) -> Outcome:
-    """The loss of Crammer and Singer, as in section 2.3 of Keerthi et al."""
-    return class_stage(
-        "cutting_plane",
-        problem,
-        run,
-        lambda on_report, time_left: _core.cut_classes(
-            problem.rows,
-            problem.y,
-            problem.C,
-            problem.n_classes,
-            problem.bias,
-            None if alpha is None else alpha[:3],
-            run.tol,
-            run.max_iter,
-            run.acceleration,
-            time_left,
-            on_report,
-            run.stop,
-        ),
-    )
-
+if TYPE_CHECKING:
+    from maxmargin.solvers.run import Run
 
 #: From so many rows on, cuts are first found on a sample, one in `SAMPLE` rows or groups.
 LARGE = 100_000
@@ -68,37 +26,66 @@ SAMPLE = 8
 #: With so many groups, whole groups are sampled.
 MANY_GROUPS = 1_000
 
+_CUT: dict[str, Callable[..., Exit]] = {
+    "binary": _core.cut_hinge,
+    "crammer_singer": _core.cut_classes,
+    "ranking": _core.cut_pairs,
+}
 
-def cut_pairs(problem: RankingProblem, run: Run, points: Floats | None) -> Outcome:
-    """Pairs of different rank (OP5), from cuts at ``points``."""
-    width = problem.shape[1] + 1
 
-    def cut(pairs: _core.Pairs, at: Floats | None, seconds: float, on_report: OnReport | None) -> RawOutcome:
-        raw, in_use = _core.cut_pairs(
-            problem.rows,
-            pairs,
-            problem.C,
-            np.zeros((0, width)) if at is None else at,
-            run.tol,
-            run.max_iter,
-            run.acceleration,
-            seconds,
-            on_report,
-            run.stop,
-        )
-        found.append(in_use.reshape(-1, width))
-        return raw
+@dataclass(frozen=True)
+class CuttingPlane(Method):
+    """Cutting planes: a small quadratic program over the cuts found so far shows where the next one is.
 
-    found: list[Floats] = []
-    sample = _sample(problem) if points is None and run.acceleration else None
-    if sample is not None:
-        cut(sample, None, 0.5 * run.time_left(), None)
-        points = found[-1]
-    outcome = run.stage(
-        "cutting_plane",
-        lambda on_report, time_left: cut(problem.ranks.pairs, points, time_left, on_report),
-    )
-    return outcome._replace(points=found[-1])
+    ``CuttingPlane(acceleration=False, keep_cuts=True, epsilon=1e-3)`` is the paper's.
+
+    Parameters
+    ----------
+    acceleration : bool, default=True
+        Whether the best iterate is kept, and the line from there is searched for the next cut; False takes several
+        times as many cuts.
+    keep_cuts : bool, default=False
+        Whether cuts that have long been of no use are kept all the same.
+    epsilon : float or None, default=None
+        Stop when no constraint is violated by more, as the paper does; None: by the duality gap alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import BinaryProblem, CuttingPlane, solve
+    >>> problem = BinaryProblem(np.array([[1.0], [-1.0]]), [1, -1], loss="hinge")
+    >>> solve(problem, CuttingPlane(acceleration=False, keep_cuts=True, epsilon=1e-3)).solver
+    'cutting_plane'
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("binary", "crammer_singer", "ranking")
+    losses: ClassVar[tuple[str, ...]] = ("hinge",)
+    takes_free_bias: ClassVar[bool] = False
+    is_dual: ClassVar[bool | None] = False
+
+    acceleration: bool = True
+    keep_cuts: bool = False
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        check_flags(self, "acceleration", "keep_cuts")
+        check_epsilon(self.epsilon)
+
+    @property
+    def name(self) -> str:
+        """The short name: "cutting_plane"."""
+        return "cutting_plane"
+
+    def run(self, problem: Any, state: Any, run: Run) -> Exit:
+        """Cut after cut; on large ranking problems, cuts of a sample first."""
+        options = _core.CuttingOptions(self.acceleration, self.keep_cuts, self.epsilon or 0.0)
+        if problem.kind == "ranking" and self.acceleration and len(state.points()) == 0:
+            sample = _sample(problem)
+            if sample is not None:
+                part = _core.RankingState(problem.matrix.rows, sample, problem.C, None)
+                _core.cut_pairs(part, options, run.limits(), run.silent(0.5 * run.time_left()))
+                state.set_points(part.points())
+        return _CUT[problem.kind](state, options, run.stage(self.name), run.core)
 
 
 def _sample(problem: RankingProblem) -> _core.Pairs | None:

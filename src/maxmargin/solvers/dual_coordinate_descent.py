@@ -1,69 +1,92 @@
-"""Dual coordinate descent (Hsieh et al. 2008) in three orders of visiting the rows.
+"""Dual coordinate descent (Hsieh et al. 2008) in five orders of visiting the rows.
 
-``dcd`` is Algorithm 1 with a random permutation per epoch (3.1) and shrinking (3.2), ``online`` Algorithm 2, and
-``avsf`` visits rows by adaptive frequencies (Glasmachers & Dogan). All run the same C++ loop.
+"dcd" is Algorithm 1 with a random permutation per epoch (3.1) and shrinking (3.2), "online" Algorithm 2, and "avsf"
+visits rows by adaptive frequencies (Glasmachers & Dogan). All run the same C++ loop.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from maxmargin._core import Order, descend
-from maxmargin.losses import Floats
-from maxmargin.problems import BinaryProblem
-from maxmargin.solvers.run import Outcome, Run
+from maxmargin import _core
+from maxmargin.problems.binary import BinaryProblem
+from maxmargin.solvers.method import Exit, Method, check_choice, check_epsilon, check_flags
+
+if TYPE_CHECKING:
+    from maxmargin.solvers.run import Run
+
+ORDERS = {order.name.lower(): order for order in (_core.Order.CYCLIC, _core.Order.PERMUTED, _core.Order.SHUFFLED)} | {
+    "uniform": _core.Order.UNIFORM,
+    "adaptive": _core.Order.ADAPTIVE,
+}
 
 
-def dcd(
-    problem: BinaryProblem, run: Run, alpha: Floats | None, max_passes: float = np.inf, worth: float = np.inf
-) -> Outcome:
-    """Random permutation per epoch, with shrinking unless ``run.shrinking`` is false.
+@dataclass(frozen=True)
+class DualCoordinateDescent(Method):
+    """Dual coordinate descent: one exact step after the other, each on the dual variable of one row.
 
-    Ends after work of ``max_passes`` passes over the data, or earlier if at its pace it would need more than ``worth``
-    passes from here.
+    Parameters
+    ----------
+    order : {"permuted", "shuffled", "cyclic", "uniform", "adaptive"}, default="permuted"
+        Which row comes next. "shuffled" is a random permutation of all rows per epoch, as in section 3.1 of the paper;
+        "permuted" the same with neighbours kept near each other, which is kinder to caches; "cyclic" Algorithm 1 as
+        printed; "uniform" any row at any time (Algorithm 2, "online"); "adaptive" visits rows in proportion to what
+        their steps have gained ("avsf").
+    shrinking : bool, default=True
+        Whether rows that seem to stay at a bound are set aside (eq. 16), in the first three orders.
+    averaging : bool, default=True
+        Whether "adaptive" also looks at the means of its iterates, which the paper does not.
+    anchoring : bool, default=True
+        Whether a regularised bias is held back by a proximal term where its column is large beside the rows. The
+        optimum is the same.
+    epsilon : float or None, default=None
+        Stop when no projected gradient differs from another by more, rule (17) of the paper, and take rows back by that
+        rule alone; for "permuted", "shuffled" and "cyclic". None: by the duality gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import BinaryProblem, DualCoordinateDescent, solve
+    >>> problem = BinaryProblem(np.array([[1.0], [-1.0]]), [1, -1])
+    >>> solve(problem, DualCoordinateDescent(order="cyclic", shrinking=False)).solver
+    'dcd'
     """
-    return _descend("dcd", Order.PERMUTED, problem, run, alpha, max_passes, worth)
 
+    order: str = "permuted"
+    shrinking: bool = True
+    averaging: bool = True
+    anchoring: bool = True
+    epsilon: float | None = None
 
-def avsf(problem: BinaryProblem, run: Run, alpha: Floats | None, patience: float = np.inf) -> Outcome:
-    """Rows visited in proportion to what their steps have gained; given up when it stalls after ``patience`` epochs."""
-    return _descend("avsf", Order.ADAPTIVE, problem, run, alpha, patience=patience)
+    def __post_init__(self) -> None:
+        check_choice("order", self.order, tuple(ORDERS))
+        check_flags(self, "shrinking", "averaging", "anchoring")
+        check_epsilon(self.epsilon)
+        if self.epsilon is not None and self.order in ("uniform", "adaptive"):
+            raise ValueError(f"epsilon needs an order that visits every row once an epoch, not {self.order!r}")
 
+    @property
+    def name(self) -> str:
+        """The short name: "dcd", "online" or "avsf"."""
+        return {"uniform": "online", "adaptive": "avsf"}.get(self.order, "dcd")
 
-def online(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
-    """Every step on a row picked at random."""
-    return _descend("online", Order.UNIFORM, problem, run, alpha)
+    def run(
+        self,
+        problem: BinaryProblem,  # noqa: ARG002
+        state: _core.BinaryState,
+        run: Run,
+        max_passes: float = float("inf"),
+        worth: float = float("inf"),
+        patience: float = float("inf"),
+    ) -> Exit:
+        """Sweep over the rows.
 
-
-def _descend(
-    name: str,
-    order: Order,
-    problem: BinaryProblem,
-    run: Run,
-    alpha: Floats | None,
-    max_passes: float = np.inf,
-    worth: float = np.inf,
-    patience: float = np.inf,
-) -> Outcome:
-    return run.stage(
-        name,
-        lambda on_report, time_left: descend(
-            problem.rows,
-            problem.y,
-            problem.C,
-            problem.loss.dual,
-            problem.bias_column,
-            order,
-            run.shrinking,
-            alpha,
-            run.tol,
-            run.max_iter,
-            max_passes,
-            worth,
-            time_left,
-            run.seed,
-            on_report,
-            run.stop,
-        ),
-        patience,
-    )
+        Ends after work of ``max_passes`` passes over the data, earlier if at its pace it would need more than ``worth``
+        passes from here, or if it stalls after ``patience`` epochs.
+        """
+        options = _core.DescentOptions(
+            ORDERS[self.order], self.shrinking, self.averaging, self.anchoring, self.epsilon or 0.0
+        )
+        limits = run.stage(self.name, max_passes=max_passes, worth=worth, patience=patience)
+        return _core.dual_coordinate_descent(state, options, limits, run.core)

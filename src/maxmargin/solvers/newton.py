@@ -1,43 +1,82 @@
 """Newton's method in the primal: the right tool when features are few or C is large (Keerthi & DeCoste 2005).
 
-The hinge is smoothed by a width that is driven to zero; the certificate is always that of the true problem.
+The hinge is smoothed by a width that is driven to zero; the certificate is always that of the true problem. For several
+classes at once it is a proximal point method, and needs a matrix with a row for each weight of each class.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
 from maxmargin import _core
-from maxmargin.losses import LOSSES, Floats
-from maxmargin.problems import BinaryProblem
-from maxmargin.solvers.cutting_plane import cutting_plane
-from maxmargin.solvers.dual_coordinate_descent import avsf
-from maxmargin.solvers.run import Outcome, Run
+from maxmargin.problems.losses import LOSSES
+from maxmargin.solvers.cutting_plane import CuttingPlane
+from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
+from maxmargin.solvers.method import Exit, Method
+from maxmargin.solvers.sequential_dual import SequentialDual
+
+if TYPE_CHECKING:
+    from maxmargin.solvers.run import Run
+
+#: With so many weights of all classes together, Newton's method for several classes takes about a gigabyte.
+MOST_WEIGHTS = 8192
 
 
-def newton_or_other(problem: BinaryProblem, run: Run, alpha: Floats | None) -> Outcome:
-    """Newton's method, and where rounding errors stop it (huge ``C |x|^2``) one that they do not."""
-    outcome = newton(problem, run, alpha)
-    if outcome.exit is not _core.Exit.BUDGET:
-        return outcome
-    if problem.loss.dual == LOSSES["hinge"].dual and problem.penalize_bias:
-        return cutting_plane(problem, run, outcome.alpha)
-    return avsf(problem, run, outcome.alpha)
+@dataclass(frozen=True)
+class Newton(Method):
+    """Newton's method: full steps with an exact line search. It has no options.
+
+    Where rounding errors stop it (huge ``C |x|^2``), a method that they do not stop goes on from its bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import BinaryProblem, Newton, solve
+    >>> solve(BinaryProblem(np.array([[1.0], [-1.0]]), [1, -1]), Newton(), tol=1e-9).converged
+    True
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("binary", "crammer_singer", "weston_watkins")
+    is_dual: ClassVar[bool | None] = False
+
+    @property
+    def name(self) -> str:
+        """The short name: "newton"."""
+        return "newton"
+
+    def run(self, problem: Any, state: Any, run: Run) -> Exit:
+        """Newton's method, then another one where rounding stops it."""
+        exit_ = self.steps(problem, state, run)
+        if exit_ is not Exit.BUDGET:
+            return exit_
+        run.rounding = True
+        return self._successor(problem).run(problem, state, run)
+
+    def steps(self, problem: Any, state: Any, run: Run, most: int | None = None) -> Exit:
+        """Newton's method alone; at most ``most`` steps if given."""
+        if problem.kind != "binary":
+            _check_size(problem)
+            return _core.multiclass_newton(state, run.stage(self.name, max_iter=most), run.core)
+        return _core.newton(state, run.stage(self.name, max_iter=most), run.core)
+
+    def _successor(self, problem: Any) -> Method:
+        if problem.kind != "binary":
+            return SequentialDual()
+        if problem.loss.is_like(LOSSES["hinge"]) and problem.penalize_bias:
+            return CuttingPlane()
+        return DualCoordinateDescent(order="adaptive")
 
 
-def newton(problem: BinaryProblem, run: Run, alpha: Floats | None, max_steps: int | None = None) -> Outcome:
-    """Full Newton steps with an exact line search; at most ``max_steps`` of them if given."""
-    return run.stage(
-        "newton",
-        lambda on_report, time_left: _core.newton(
-            problem.rows,
-            problem.y,
-            problem.C,
-            problem.loss.dual,
-            problem.bias_column,
-            alpha,
-            run.tol,
-            run.max_iter if max_steps is None else min(max_steps, run.max_iter),
-            time_left,
-            on_report,
-            run.stop,
-        ),
-    )
+def weight_count(problem: Any) -> int:
+    """Weights of all classes together."""
+    return int(problem.n_classes * (problem.shape[1] + 1))
+
+
+def _check_size(problem: Any) -> None:
+    weights = weight_count(problem)
+    if weights > MOST_WEIGHTS:
+        raise ValueError(
+            f"solver='newton' needs a matrix of {weights:,} x {weights:,} entries for {problem.n_classes} classes and "
+            f"{problem.shape[1]:,} features, and takes up to {MOST_WEIGHTS:,} only; use 'sdm' or 'auto'"
+        )

@@ -1,0 +1,51 @@
+// The primal value of weights in one sequential pass over the rows, and what each row adds to the gap.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "binary/problem.hpp"
+
+namespace maxmargin {
+
+// What a row adds to primal - dual when w is the sum of the rows. Never negative (Fenchel-Young).
+inline double gap_share(const Loss& loss, const Variable& v, double z) {
+    return loss.primal(z, v.C()) + 0.5 * loss.diagonal(v.C()) * v.alpha * v.alpha - v.alpha * z;
+}
+
+struct Losses {
+    double sum = 0.0;
+    double hidden_gap = 0.0;  // the part of primal - dual that rows outside the active set contribute
+};
+
+// `is_hidden(i)` tells whether row i is outside the active set; rows of weight zero take no part.
+template <class Rows, class IsHidden>
+Losses losses_at(const BinaryProblem<Rows>& problem, const std::vector<double>& w, IsHidden is_hidden) {
+    Losses result;
+    for (std::size_t i = 0; i < problem.size(); ++i) {
+        const Variable& v = problem.variables[i];
+        if (!v.takes_part()) {
+            continue;
+        }
+        const double z = problem.slack(i, w.data());
+        result.sum += problem.loss.primal(z, v.C());
+        if (is_hidden(i)) {
+            result.hidden_gap += gap_share(problem.loss, v, z);
+        }
+    }
+    return result;
+}
+
+template <class Rows>
+double primal_value(const BinaryProblem<Rows>& problem, const std::vector<double>& w) {
+    return problem.regulariser().value(w) + losses_at(problem, w, [](std::size_t) { return false; }).sum;
+}
+
+// The dual value of the variables, which must fulfil the condition of a free bias; their sums of rows go to `sums`.
+template <class Rows>
+double dual_value(const BinaryProblem<Rows>& problem, std::vector<double>& sums) {
+    problem.sum_rows(sums);
+    return problem.dual_terms() - problem.regulariser().conjugate(sums);
+}
+
+}  // namespace maxmargin

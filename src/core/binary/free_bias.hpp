@@ -1,0 +1,77 @@
+// A bias outside the regulariser. In the dual it is the multiplier of sum_i sign_i a_i = 0; in the primal, for given
+// weights, it minimises a convex function of one number. So any variables get a dual value by moving them onto the
+// condition (`balance`), and any weights their best primal value by the search for that bias (bias_search.hpp).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "binary/bias_search.hpp"
+#include "binary/loss.hpp"
+#include "binary/problem.hpp"
+
+namespace maxmargin {
+
+// Gives `w` the bias that is best for its other weights, whether it is regularised or not. Returns the losses there.
+template <class Rows>
+double set_best_bias(const BinaryProblem<Rows>& problem, std::vector<double>& w) {
+    std::vector<BiasTerm> terms;
+    terms.reserve(problem.size());
+    for (std::size_t i = 0; i < problem.size(); ++i) {
+        const Variable& v = problem.variables[i];
+        if (v.takes_part()) {
+            terms.push_back({v.sign() * v.target - problem.rows.dot(i, w.data()), v.C(), v.sign()});
+        }
+    }
+    const BestBias best = find_best_bias(problem.loss, terms, problem.bias.value * w.back());
+    w.back() = best.bias / problem.bias.value;
+    return best.losses;
+}
+
+// Moves the variables within their bounds to sum_i sign_i a_i = 0, the condition of a free bias: those strictly between
+// their bounds, whose slack is about zero, so that the dual hardly changes; where these have not enough room, all of
+// the class that weighs too much.
+template <class Rows>
+void balance(const BinaryProblem<Rows>& problem) {
+    const Loss& loss = problem.loss;
+    for (int round = 0; round < 3; ++round) {  // more than one for rounding only
+        const double sum = problem.imbalance(), heavy = sum > 0.0 ? 1.0 : -1.0, excess = std::abs(sum);
+        if (excess == 0.0) {
+            return;
+        }
+        if (loss.lower == -infinity) {
+            double C = 0.0;
+            for (const Variable& v : problem.variables) {
+                C += v.C();
+            }
+            for (Variable& v : problem.variables) {
+                v.alpha -= v.sign() * sum * (v.C() / C);
+            }
+            continue;
+        }
+        auto room = [&](const Variable& v) {
+            const double upper = loss.upper(v.C());
+            if (!v.takes_part() || !(v.alpha > loss.lower && v.alpha < upper)) {
+                return 0.0;
+            }
+            return v.sign() == heavy ? v.alpha : (upper < infinity ? upper - v.alpha : 0.0);
+        };
+        double between = 0.0, weight = 0.0;
+        for (const Variable& v : problem.variables) {
+            between += room(v);
+            weight += v.sign() == heavy ? v.alpha : 0.0;
+        }
+        const bool enough = between > excess;
+        for (Variable& v : problem.variables) {
+            const double share = enough ? excess * (room(v) / between)
+                                        : (v.sign() == heavy ? v.alpha * std::min(excess / weight, 1.0) : 0.0);
+            if (share > 0.0) {
+                v.alpha = clip(v.alpha - heavy * v.sign() * share, loss.lower, loss.upper(v.C()));
+            }
+        }
+    }
+}
+
+}  // namespace maxmargin

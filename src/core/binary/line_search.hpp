@@ -1,0 +1,44 @@
+// The exact line search of Newton's method: the root of the derivative along a step, which is continuous, rising and
+// piecewise linear.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "binary/loss.hpp"
+#include "binary/near_rows.hpp"
+
+namespace maxmargin {
+
+// The derivative of the quadratic part, of the regulariser and of the far rows, is first + t second; `initial` is that
+// of the whole objective at the start. Found to `accuracy`, a share of it, and from below: beyond the root a slope that
+// is small beside a very steep start can still lead far up. Steps that are mostly gradient can be a million times too
+// long.
+template <class Rows>
+double search_line(const NearRows<Rows>& near, const Loss& loss, double first, double second, double initial,
+                   double accuracy) {
+    constexpr int most_trials = 60;
+    const double scale = 1.0 / loss.diagonal_times_C, lower = loss.lower, upper_per_C = loss.upper_per_C;
+    const double *slack = near.slack.data(), *slope = near.slope.data(), *weight = near.C.data();
+    double t = 1.0, low = 0.0, high = infinity;
+    for (int trial = 0; trial < most_trials; ++trial) {
+        double derivative = first + t * second, curvature = second;
+        for (std::size_t k = 0; k < near.rows.size(); ++k) {
+            const double u = slope[k], inverse = weight[k] * scale;
+            const double a = (slack[k] - t * u) * inverse, clipped = clip(a, lower, upper_per_C * weight[k]);
+            derivative -= clipped * u;
+            curvature += a == clipped ? u * u * inverse : 0.0;
+        }
+        if (derivative <= 0.0 && -derivative <= accuracy * std::abs(initial)) {
+            return t;
+        }
+        (derivative < 0.0 ? low : high) = t;
+        t -= derivative / curvature;
+        if (!(t > low && t < high)) {
+            t = low == 0.0 ? 0.1 * high : high < infinity ? 0.5 * (low + high) : 2.0 * low;
+        }
+    }
+    return low > 0.0 ? low : t;
+}
+
+}  // namespace maxmargin

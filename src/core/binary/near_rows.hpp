@@ -1,0 +1,99 @@
+// The rows a Newton step has to look at. A row far on the right side of its margin has slope 0, and one far on the
+// wrong side of a smoothed hinge the slope U_i; since |x_i.(w - w0)| <= |x_i| |w - w0|, they surely keep it while w
+// stays within a radius of w0. The others are near, with their slacks kept side by side; of the far ones only sums are
+// needed.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "binary/loss.hpp"
+#include "binary/problem.hpp"
+
+namespace maxmargin {
+
+template <class Rows>
+class NearRows {
+  public:
+    explicit NearRows(const BinaryProblem<Rows>& problem) : problem_(problem), far_sum_(problem.features() + 1) {}
+
+    std::vector<RowIndex> rows;
+    std::vector<double> C;
+    std::vector<double> slack;
+    std::vector<double> slope;  // sign_i d.x_i: how fast the slack falls along a step d
+
+    // Rows of slope U_i that are far: sums of C_i, of C_i target_i, and of C_i sign_i x_i.
+    double far_C() const { return far_C_; }
+    double far_targets() const { return far_targets_; }
+    const std::vector<double>& far_sum() const { return far_sum_; }
+
+    double radius() const { return radius_; }
+    bool covers(double distance) const { return distance <= radius_; }
+    double distance(const std::vector<double>& w) const {
+        double sum = 0.0;
+        for (std::size_t j = 0; j < w.size(); ++j) {
+            sum += (w[j] - center_[j]) * (w[j] - center_[j]);
+        }
+        return std::sqrt(sum);
+    }
+
+    // One pass over all rows: exact slacks at w, and which rows are near within `radius` of it. Far rows get their
+    // alpha.
+    void collect(const std::vector<double>& w, const Loss& loss, double radius) {
+        center_ = w;
+        radius_ = radius;
+        rows.clear();
+        C.clear();
+        slack.clear();
+        far_C_ = far_targets_ = 0.0;
+        std::fill(far_sum_.begin(), far_sum_.end(), 0.0);
+        for (std::size_t i = 0; i < problem_.size(); ++i) {
+            Variable& v = problem_.variables[i];
+            if (!v.takes_part()) {
+                continue;
+            }
+            const double own_C = v.C();
+            const double z = problem_.slack(i, w.data());
+            // A little more than the bound, for rounding.
+            const double reach =
+                1e-9 +
+                1.000001 * radius * std::sqrt(problem_.squared_norm(i) + problem_.bias.value * problem_.bias.value);
+            if (loss.lower == 0.0 && z < -reach) {
+                v.alpha = 0.0;
+            } else if (z > loss.upper_per_C * loss.diagonal_times_C + reach) {
+                v.alpha = loss.upper(own_C);
+                far_C_ += own_C;
+                far_targets_ += own_C * v.target;
+                problem_.add_row(i, v.signed_C, far_sum_.data());
+            } else {
+                rows.push_back(static_cast<RowIndex>(i));
+                C.push_back(own_C);
+                slack.push_back(z);
+            }
+        }
+        slope.resize(rows.size());
+    }
+
+    void find_slopes(const std::vector<double>& direction) {
+        for (std::size_t k = 0; k < rows.size(); ++k) {
+            slope[k] = problem_.margin(rows[k], direction.data());
+        }
+    }
+
+    void move(double t) {
+        for (std::size_t k = 0; k < rows.size(); ++k) {
+            slack[k] -= t * slope[k];
+        }
+    }
+
+  private:
+    const BinaryProblem<Rows>& problem_;
+    std::vector<double> center_;
+    double radius_ = 0.0;
+    double far_C_ = 0.0, far_targets_ = 0.0;
+    std::vector<double> far_sum_;
+};
+
+}  // namespace maxmargin

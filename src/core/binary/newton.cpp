@@ -1,0 +1,349 @@
+// Newton's method in the primal. With the slacks z_i and a_i = clip(z_i / D_i, lower, U_i), the slope of the loss, the
+// gradient is w - sum a_i sign_i x_i and the Hessian I + sum over unclipped ("curved") rows of x_i x_i' / D_i:
+// piecewise constant, so that full steps end in the exact minimum once the curved rows are known (Keerthi & DeCoste
+// 2005).
+//
+// The a_i are dual feasible, so each step comes with both bounds. The hinge has D = 0 and no Hessian: it is smoothed
+// with a width that is driven down. At the optimum of width g only rows with 0 < z_i < g add to the hinge's own gap, at
+// most C_i g / 4 each; and once these rows are the right ones, their variables are solved for exactly (newton_end.hpp).
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "binary/bias_search.hpp"
+#include "binary/line_search.hpp"
+#include "binary/methods.hpp"
+#include "binary/near_rows.hpp"
+#include "binary/newton_end.hpp"
+#include "binary/newton_system.hpp"
+
+namespace maxmargin {
+namespace {
+
+template <RowSource Rows>
+class Newton {
+  public:
+    Newton(BinaryState& state, BinaryProblem<Rows> problem, const Limits& limits, Monitor& monitor)
+        : state_(state),
+          problem_(problem),
+          limits_(limits),
+          monitor_(monitor),
+          smooth_(problem.loss),
+          smoothing_(problem.loss.is_hinge()),
+          near_(problem_),
+          gradient_(problem.features() + 1),
+          direction_(problem.features() + 1) {
+        if (gradient_.size() <= most_dense) {
+            hessian_.emplace(problem_);
+        }
+        if (smoothing_) {
+            smooth_.diagonal_times_C = first_width;
+        }
+    }
+
+    Outcome run() {
+        std::vector<double> w = state_.bounds.weights();
+        near_.collect(w, smooth_, infinity);
+        find_bias(w);
+        for (std::int64_t iteration = 1;; ++iteration) {
+            const Values now = differentiate(w);
+            const bool converged = state_.reached(limits_.tol, false, monitor_);
+            monitor_.report(iteration, static_cast<double>(iteration), curved_.size(), state_.bounds);
+            if (converged) {
+                return {Exit::converged, iteration};
+            }
+            const bool stuck = stalls(iteration, now);
+            if (monitor_.look() || iteration >= limits_.max_iter || stuck) {
+                return finish(w, iteration, stuck ? Exit::budget : Exit::max_iter);
+            }
+            const bool stage_done = smoothing_ && now.smooth_gap < 0.5 * (now.primal - now.dual);
+            const double gap = relative_gap(now.primal, now.dual);
+            if (!stage_done) {
+                find_direction(curved_);
+            }
+            if ((stage_done ? may_end_stage(gap) : promises_little(now.primal)) && end(w, gap)) {
+                monitor_.report(iteration, static_cast<double>(iteration), curved_.size(), state_.bounds);
+                return {Exit::converged, iteration};
+            }
+            if (monitor_.ended()) {
+                return {monitor_.exit(), iteration};
+            }
+            if (stage_done) {
+                narrow(w);
+            } else {
+                move(w);
+            }
+        }
+    }
+
+  private:
+    static constexpr std::size_t most_dense = 1025;  // features and bias
+    static constexpr double first_width = 1.0;
+    static constexpr double narrowing = 0.25;
+    static constexpr double reach = 4.0;  // of near rows, in lengths of the step that they are collected for
+    static constexpr double most_passes_per_stage = 2.0;  // for an exact end that may come too early
+    static constexpr double always_cheap = 2e7;           // stored values; some ten milliseconds
+    static constexpr double close = 4.0;                  // to the tolerance, for coordinate descent to be tried
+    static constexpr double polish_passes = 12.0;         // and how much of it
+    static constexpr double little = 0.1;                 // of the tolerance: what a step promises near the optimum
+    static constexpr int most_bias_trials = 10;
+    static constexpr double rounding = 1e-10;  // of sum_i sign_i a_i, in sums of |a_i|
+    static constexpr std::size_t first_cg_rounds = 30, more_cg_rounds = 10;
+    static constexpr std::int64_t most_idle_steps = 60;
+
+    struct Values {
+        double primal;      // of the true problem, at w
+        double dual;        // at the alphas of w
+        double smooth_gap;  // primal - dual of the smoothed problem: what Newton steps can still remove
+    };
+
+    double free_variables_cost() const { return FreeVariables<Rows>::cost(curved_.size(), problem_); }
+
+    // Whether it is time to look for a dual end. A stage that is done has the right rows, perhaps.
+    bool may_end_stage(double gap) const {
+        const double stored = static_cast<double>(problem_.rows.stored());
+        return free_variables_cost() <= most_passes_per_stage * stored || may_polish(gap);
+    }
+    bool may_polish(double gap) const { return smoothing_ && gap <= std::min(close * limits_.tol, next_polish_); }
+
+    // Whether the primal value is as good as it needs to be, so that only the dual one is missing.
+    bool promises_little(double primal) {
+        const double promise = -0.5 * dot(gradient_, direction_);
+        if (smoothing_ || promise > std::min(little * limits_.tol * std::abs(primal), next_end_)) {
+            return false;
+        }
+        next_end_ = 0.1 * promise;
+        return true;
+    }
+
+    // Better dual variables; true when they bring the gap within the tolerance. The alphas of w come back.
+    bool end(const std::vector<double>& w, double gap) {
+        std::vector<double> alphas = problem_.alphas();
+        NewtonEnd<Rows> dual(state_, problem_, limits_.tol, monitor_);
+        const double affordable = std::max(8.0 * static_cast<double>(problem_.rows.stored()), always_cheap);
+        if (hessian_) {
+            dual.refine(*hessian_, smooth_, curved_, w.back());
+        }
+        if (smoothing_ && !dual.reached() && free_variables_cost() <= affordable) {
+            dual.solve_free_variables(w.back());
+        }
+        if (!hessian_ && !dual.reached()) {
+            dual.solve_curved(smooth_, curved_, w.back());
+        }
+        if (smoothing_ && !dual.reached() && !problem_.bias.free && may_polish(gap)) {
+            next_polish_ = gap / close;
+            dual.polish(polish_passes);
+        }
+        problem_.assign(alphas);
+        return state_.reached(limits_.tol, false, monitor_);
+    }
+
+    Outcome finish(const std::vector<double>& w, std::int64_t iteration, Exit reason) {
+        const bool converged = !monitor_.ended() && end(w, 0.0);
+        if (converged) {
+            monitor_.report(iteration, static_cast<double>(iteration), curved_.size(), state_.bounds);
+        }
+        return {converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : reason, iteration};
+    }
+
+    // Whether neither the gap nor the objective has become much better for many steps: rounding errors are in the way.
+    bool stalls(std::int64_t iteration, const Values& now) {
+        const double gap = relative_gap(now.primal, now.dual);
+        if (gap < 0.7 * pace_gap_ || now.primal < 0.99 * pace_primal_) {
+            pace_gap_ = std::min(pace_gap_, gap);
+            pace_primal_ = std::min(pace_primal_, now.primal);
+            pace_iteration_ = iteration;
+        }
+        return iteration - pace_iteration_ > most_idle_steps || !std::isfinite(now.primal);
+    }
+
+    // Alphas, gradient, curved rows and both values at w, from the slacks.
+    Values differentiate(const std::vector<double>& w) {
+        curved_.clear();
+        double losses = 0.0, smooth_losses = 0.0, alphas = 0.0, terms = 0.0, sizes = 0.0;
+        std::fill(gradient_.begin(), gradient_.end(), 0.0);
+        if (near_.far_C() > 0.0) {
+            const double U = smooth_.upper_per_C, far = dot(w, near_.far_sum());
+            alphas = U * near_.far_targets();
+            sizes = U * near_.far_C();
+            terms = 0.5 * smooth_.diagonal_times_C * U * U * near_.far_C();
+            losses = alphas - U * far;
+            smooth_losses = losses - terms;
+            for (std::size_t j = 0; j < gradient_.size(); ++j) {
+                gradient_[j] = U * near_.far_sum()[j];
+            }
+        }
+        for (std::size_t k = 0; k < near_.rows.size(); ++k) {
+            const std::size_t i = near_.rows[k];
+            const double z = near_.slack[k], C = near_.C[k], free = z * smooth_.inverse_diagonal(C);
+            const double alpha = clip(free, smooth_.lower, smooth_.upper(C));
+            const double term = 0.5 * smooth_.diagonal(C) * alpha * alpha;
+            Variable& v = problem_.variables[i];
+            v.alpha = alpha;
+            smooth_losses += alpha * z - term;
+            losses += problem_.loss.primal(z, C);
+            alphas += alpha * v.target;
+            sizes += std::abs(alpha);
+            terms += term;
+            if (alpha == free && alpha != smooth_.lower) {
+                curved_.push_back(static_cast<RowIndex>(i));
+            }
+            if (alpha != 0.0) {
+                problem_.add_row(i, alpha * v.sign(), gradient_.data());
+            }
+        }
+        const Regulariser regulariser = problem_.regulariser();
+        const double value = regulariser.value(w), conjugate = regulariser.conjugate(gradient_);
+        for (std::size_t j = 0; j < gradient_.size(); ++j) {
+            gradient_[j] = w[j] - gradient_[j];
+        }
+        bool feasible = true;
+        if (problem_.bias.free) {
+            gradient_.back() -= w.back();
+            feasible = std::abs(gradient_.back()) <= rounding * std::abs(problem_.bias.value) * sizes;
+            gradient_.back() = feasible ? 0.0 : gradient_.back();
+        }
+        Values now{value + losses, state_.bounds.dual(), infinity};
+        state_.bounds.offer_weights(now.primal, w);
+        if (feasible) {
+            now.dual = alphas - (smoothing_ ? 0.0 : terms) - conjugate;
+            now.smooth_gap = (value + smooth_losses) - (alphas - terms - conjugate);
+            state_.offer_variables(now.dual, problem_);
+        }
+        return now;
+    }
+
+    // The next width, and a first step for it. While the same rows are curved, w depends linearly on the width and
+    // their alphas stay; so the step is Newton's with the rows curved so far, whose slacks then shrink with the width.
+    // With the few that are curved at the new width and the old slacks, the step would be far too long.
+    void narrow(std::vector<double>& w) {
+        const std::vector<RowIndex> curved = curved_;
+        for (const RowIndex i : curved) {
+            const Variable& v = problem_.variables[i];
+            problem_.add_row(i, (1.0 - 1.0 / narrowing) * v.alpha * v.sign(), gradient_.data());
+        }
+        smooth_.diagonal_times_C *= narrowing;
+        find_direction(curved);
+        near_.collect(w, smooth_, reach * length());
+        differentiate(w);
+        if (!(dot(gradient_, direction_) < 0.0)) {
+            find_direction(curved_);
+        }
+        move(w);
+    }
+
+    void move(std::vector<double>& w) {
+        step(w);
+        find_bias(w);
+        monitor_.poll(problem_.rows.stored());
+    }
+
+    // The best bias for the weights, if it is free: its alphas fulfil sum_i sign_i a_i = 0 and so have a dual value.
+    // But where no row is curved there, as when the weights separate the classes, it is not taken: a step would know
+    // nothing of where rows become curved again, and the next best bias undo most of it.
+    void find_bias(std::vector<double>& w) {
+        if (!problem_.bias.free) {
+            return;
+        }
+        for (int trial = 0;; ++trial) {
+            bias_terms_.clear();
+            for (std::size_t k = 0; k < near_.rows.size(); ++k) {
+                const double sign = problem_.variables[near_.rows[k]].sign();
+                bias_terms_.push_back({sign * near_.slack[k], near_.C[k], sign});
+            }
+            const double far = -smooth_.upper_per_C * near_.far_sum().back() / problem_.bias.value;
+            const double t = best_curved_bias(smooth_, bias_terms_, 0.0, near_.far_C() > 0.0 ? far : 0.0);
+            const bool held = std::any_of(bias_terms_.begin(), bias_terms_.end(), [&](const BiasTerm& term) {
+                const double free = term.sign * (term.position - t) * smooth_.inverse_diagonal(term.C);
+                return free > smooth_.lower && free < smooth_.upper(term.C);
+            });
+            if (!held) {
+                return;
+            }
+            w.back() += t / problem_.bias.value;
+            if (near_.covers(near_.distance(w))) {
+                for (std::size_t k = 0; k < near_.rows.size(); ++k) {
+                    near_.slack[k] -= t * bias_terms_[k].sign;
+                }
+                return;
+            }
+            near_.collect(w, smooth_, trial < most_bias_trials ? reach * std::abs(t / problem_.bias.value) : infinity);
+        }
+    }
+
+    void step(std::vector<double>& w) {
+        if (!near_.covers(near_.distance(w) + length())) {
+            near_.collect(w, smooth_, reach * length());
+        }
+        near_.find_slopes(direction_);
+        const Regulariser regulariser = problem_.regulariser();
+        const double far = near_.far_C() > 0.0 ? smooth_.upper_per_C * dot(near_.far_sum(), direction_) : 0.0;
+        const double t = search_line(near_, smooth_, regulariser.dot(w, direction_) - far,
+                                     regulariser.dot(direction_, direction_), dot(gradient_, direction_), 0.01);
+        dense_axpy(t, direction_.data(), w.data(), w.size());
+        if (near_.covers(near_.distance(w))) {
+            near_.move(t);
+        } else {
+            near_.collect(w, smooth_, reach * length());
+        }
+    }
+
+    static double dot(const std::vector<double>& a, const std::vector<double>& b) {
+        return dense_dot(a.data(), b.data(), a.size());
+    }
+
+    double length() const { return std::sqrt(dot(direction_, direction_)); }
+
+    void find_direction(const std::vector<RowIndex>& curved) {
+        auto downhill = [this] {
+            std::transform(gradient_.begin(), gradient_.end(), direction_.begin(), [](double g) { return -g; });
+        };
+        downhill();
+        if (!hessian_) {
+            solve_by_conjugate_gradients(problem_, smooth_, curved, cg_rounds_, monitor_, direction_);
+            cg_rounds_ += more_cg_rounds;  // the later, the more accurate
+            return;
+        }
+        hessian_->set_curved(curved);
+        if (!hessian_->solve(smooth_.diagonal_times_C, direction_)) {
+            hessian_->reset();
+            hessian_->set_curved(curved);
+            downhill();
+            if (!hessian_->solve(smooth_.diagonal_times_C, direction_)) {
+                downhill();
+            }
+        }
+    }
+
+    BinaryState& state_;
+    BinaryProblem<Rows> problem_;
+    const Limits& limits_;
+    Monitor& monitor_;
+    Loss smooth_;
+    bool smoothing_;
+    NearRows<Rows> near_;
+    std::vector<RowIndex> curved_;
+    std::optional<DenseHessian<Rows>> hessian_;
+    std::vector<double> gradient_;
+    std::vector<double> direction_;
+    std::vector<BiasTerm> bias_terms_;
+    std::size_t cg_rounds_ = first_cg_rounds;
+    double pace_gap_ = infinity, pace_primal_ = infinity;
+    std::int64_t pace_iteration_ = 0;
+    double next_polish_ = infinity, next_end_ = infinity;
+};
+
+}  // namespace
+
+Outcome newton(BinaryState& state, const Limits& limits, Monitor& monitor) {
+    return state.visit([&]<class Rows>(const BinaryProblem<Rows>& problem) {
+        return Newton<Rows>(state, problem, limits, monitor).run();
+    });
+}
+
+}  // namespace maxmargin

@@ -1,0 +1,153 @@
+// How Newton's method gets its dual bound. The variables that the slacks of w ask for, slack over D, have a dual value
+// that lags behind the primal one: they are far from optimal until w is, where C is large they carry the rounding
+// errors of the slacks many times enlarged, and those of a smoothed hinge are off by its width. Each end below moves
+// them to solve their own equations, and offers what it finds.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "binary/certificate.hpp"
+#include "binary/dual_sweep.hpp"
+#include "binary/free_bias.hpp"
+#include "binary/free_variables.hpp"
+#include "binary/newton_system.hpp"
+#include "binary/orders.hpp"
+#include "binary/state.hpp"
+#include "run/monitor.hpp"
+#include "run/random.hpp"
+
+namespace maxmargin {
+
+template <RowSource Rows>
+class NewtonEnd {
+  public:
+    NewtonEnd(BinaryState& state, const BinaryProblem<Rows>& problem, double tol, Monitor& monitor)
+        : state_(state), problem_(problem), tol_(tol), monitor_(monitor) {}
+
+    bool reached() const { return state_.bounds.gap() <= tol_; }
+
+    // The variables as they are, and their weights with the best bias for them. Returns the dual value.
+    double offer(double guess) {
+        if (problem_.bias.free) {
+            balance(problem_);
+        }
+        const double dual = dual_value(problem_, sums_);
+        state_.offer_variables(dual, problem_);
+        const Regulariser regulariser = problem_.regulariser();
+        double primal;
+        if (problem_.bias.free) {
+            sums_.back() = guess;
+            primal = regulariser.value(sums_) + set_best_bias(problem_, sums_);
+        } else {
+            primal = primal_value(problem_, sums_);
+        }
+        state_.bounds.offer_weights(primal, sums_);
+        return dual;
+    }
+
+    // With what is left of their own equations, r = z - D a at the weights of a, the equations of the curved rows are
+    // solved for the change: D da + x.d = r with d the sum of sign x da, so that d solves the system of a Newton step.
+    void refine(DenseHessian<Rows>& hessian, const Loss& smooth, const std::vector<RowIndex>& curved, double bias) {
+        double best = offer(bias);
+        hessian.set_curved(curved);
+        for (int round = 0; round < most_refinements && !reached() && !monitor_.look(); ++round) {
+            std::vector<double> d(sums_.size()), residual(curved.size());
+            for (std::size_t k = 0; k < curved.size(); ++k) {
+                const Variable& v = problem_.variables[curved[k]];
+                residual[k] = problem_.slack(curved[k], sums_.data()) - smooth.diagonal(v.C()) * v.alpha;
+                problem_.add_row(curved[k], residual[k] * smooth.inverse_diagonal(v.C()) * v.sign(), d.data());
+            }
+            if (!hessian.solve(smooth.diagonal_times_C, d)) {
+                return;
+            }
+            problem_.copy_alphas(before_);
+            for (std::size_t k = 0; k < curved.size(); ++k) {
+                Variable& v = problem_.variables[curved[k]];
+                const double change = residual[k] - problem_.margin(curved[k], d.data());
+                v.alpha = clip(v.alpha + change * smooth.inverse_diagonal(v.C()), smooth.lower, smooth.upper(v.C()));
+            }
+            if (!keeps_improving(best)) {
+                return;
+            }
+        }
+    }
+
+    // For the hinge: the variables between their bounds are solved for exactly (free_variables.hpp).
+    void solve_free_variables(double bias) {
+        FreeVariables<Rows> free(problem_);
+        double best = offer(bias);
+        if (reached() || !free.factorise()) {
+            return;
+        }
+        for (int round = 0; round < most_rounds && !reached() && !monitor_.look(); ++round) {
+            problem_.copy_alphas(before_);
+            free.step(sums_);
+            if (!keeps_improving(best)) {
+                return;
+            }
+        }
+    }
+
+    // With many features: the equations of the curved rows by conjugate gradients, cut off at the bounds.
+    void solve_curved(const Loss& smooth, const std::vector<RowIndex>& curved, double bias) {
+        problem_.sum_rows(sums_);
+        if (problem_.bias.free) {
+            sums_.back() = bias;
+        }
+        const double most_work = most_dual_passes * static_cast<double>(problem_.rows.stored());
+        solve_for_alphas(problem_, smooth, curved, most_work, monitor_, sums_);
+        for (const RowIndex i : curved) {
+            Variable& v = problem_.variables[i];
+            v.alpha = clip(v.alpha, problem_.loss.lower, problem_.loss.upper(v.C()));
+        }
+        offer(bias);
+    }
+
+    // For the hinge, when the tolerance is near: some sweeps of dual coordinate descent, most of them over few rows.
+    void polish(double most_passes) {
+        problem_.assign(state_.bounds.variables());
+        problem_.sum_rows(sums_);
+        const double column = problem_.bias.value;
+        const DualSweep<Rows> sweeper(problem_, {column, column * column});
+        Permuted order(rows_taking_part(problem_.variables), problem_.size(), true, Mixing::pages);
+        Random random(0);
+        const double pass_cost = DualSweep<Rows>::pass_cost(problem_);
+        double dual = state_.bounds.dual();
+        const double enough = state_.bounds.primal() - tol_ * std::abs(state_.bounds.primal());
+        for (double work = 0.0; work < most_passes * pass_cost && dual < enough && !monitor_.look();) {
+            const SweepResult sweep = sweeper.run(order.schedule(random), order, sums_.data(), monitor_);
+            order.end_epoch();
+            dual += sweep.gain;
+            work += sweep.work;
+            if (sweep.gain <= 0.0) {
+                break;
+            }
+        }
+        offer(sums_.back());
+    }
+
+  private:
+    static constexpr int most_refinements = 4, most_rounds = 4;
+    static constexpr double most_dual_passes = 20.0;
+
+    // Offers the variables; where they are no better than `best`, those of before come back.
+    bool keeps_improving(double& best) {
+        const double dual = offer(sums_.back());
+        if (!(dual > best)) {
+            problem_.assign(before_);
+            return false;
+        }
+        best = dual;
+        return true;
+    }
+
+    BinaryState& state_;
+    const BinaryProblem<Rows>& problem_;
+    double tol_;
+    Monitor& monitor_;
+    std::vector<double> sums_, before_;
+};
+
+}  // namespace maxmargin

@@ -1,0 +1,199 @@
+// The linear system of a Newton step, (I + sum over curved rows of x_i x_i' / D_i) d = -g: as a matrix, or by conjugate
+// gradients.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "binary/loss.hpp"
+#include "binary/problem.hpp"
+#include "numeric/cholesky.hpp"
+#include "run/monitor.hpp"
+
+namespace maxmargin {
+
+// Keeps sum over curved rows of C_i x_i x_i', changed only for rows that become curved or cease to be.
+template <class Rows>
+class DenseHessian {
+  public:
+    explicit DenseHessian(const BinaryProblem<Rows>& problem)
+        : problem_(problem),
+          size_(problem.features() + 1),
+          curved_(problem.size(), false),
+          scatter_(size_),
+          factor_(size_) {}
+
+    // `rows` are those that are curved now; all others are not.
+    void set_curved(std::span<const RowIndex> rows) {
+        std::vector<bool> now(problem_.size(), false);
+        std::size_t entering = 0;
+        for (const RowIndex i : rows) {
+            now[i] = true;
+            entering += curved_[i] ? 0 : 1;
+        }
+        const std::size_t leaving = count_ - (rows.size() - entering);
+        if (entering + leaving >= rows.size()) {
+            scatter_.clear();
+            std::fill(curved_.begin(), curved_.end(), false);
+            members_.clear();
+        }
+        for (const RowIndex i : members_) {
+            if (!now[i]) {
+                add_outer(i, -problem_.variables[i].C());
+            }
+        }
+        for (const RowIndex i : rows) {
+            if (!curved_[i]) {
+                add_outer(i, problem_.variables[i].C());
+            }
+        }
+        curved_.swap(now);
+        members_.assign(rows.begin(), rows.end());
+        count_ = rows.size();
+    }
+
+    // In place of -g in `d`. False when rounding has made the matrix indefinite.
+    bool solve(double diagonal_times_C, std::vector<double>& d) {
+        const double scale = 1.0 / diagonal_times_C, bias_curvature = scale * scatter_.row(size_ - 1)[size_ - 1];
+        // A free bias gets a trace of a regulariser, or without curved rows one that holds it where it is.
+        const double free_last = bias_curvature > 0.0 ? 1e-12 * bias_curvature : 1.0;
+        return solve_shifted(scatter_, scale, factor_, d, problem_.bias.free ? free_last : 1.0);
+    }
+
+    // Forget the sum, so that the next set_curved builds it anew without the rounding errors of many small changes.
+    void reset() {
+        scatter_.clear();
+        std::fill(curved_.begin(), curved_.end(), false);
+        members_.clear();
+        count_ = 0;
+    }
+
+  private:
+    void add_outer(std::size_t i, double scale) {
+        problem_.rows.add_outer(i, scale, scatter_);
+        const std::size_t last = size_ - 1;
+        problem_.rows.axpy(i, scale * problem_.bias.value, scatter_.row(last));
+        scatter_.row(last)[last] += scale * problem_.bias.value * problem_.bias.value;
+    }
+
+    const BinaryProblem<Rows>& problem_;
+    std::size_t size_;
+    std::vector<bool> curved_;
+    std::vector<RowIndex> members_;
+    std::size_t count_ = 0;
+    SymmetricMatrix scatter_;
+    SymmetricMatrix factor_;
+};
+
+// Conjugate gradients with the diagonal of the Hessian as preconditioner, to some hundredths of the gradient or for
+// `most_rounds`: more pays only when the curved rows are already the right ones, and then the next step is cheap. In
+// place of -g in `d`.
+template <class Rows>
+void solve_by_conjugate_gradients(const BinaryProblem<Rows>& problem, const Loss& loss,
+                                  std::span<const RowIndex> curved, std::size_t most_rounds, Monitor& monitor,
+                                  std::vector<double>& d) {
+    const std::size_t size = d.size();
+    std::vector<double> diagonal(size, 1.0), residual = d, p(size), Hp(size), scaled(size);
+    auto inverse = [&](RowIndex i) { return loss.inverse_diagonal(problem.variables[i].C()); };
+    for (const RowIndex i : curved) {
+        problem.rows.add_squares(i, inverse(i), diagonal.data());
+        diagonal[size - 1] += inverse(i) * problem.bias.value * problem.bias.value;
+    }
+    const bool free_bias = problem.bias.free && diagonal.back() > 1.0;  // where no row is curved, it is held
+    if (free_bias) {
+        diagonal.back() -= 1.0;
+    }
+    auto precondition = [&] {
+        std::transform(residual.begin(), residual.end(), diagonal.begin(), scaled.begin(), std::divides<>());
+        return std::inner_product(residual.begin(), residual.end(), scaled.begin(), 0.0);
+    };
+    std::fill(d.begin(), d.end(), 0.0);
+    double rho = precondition();
+    const double enough = 1e-3 * rho;  // squared norms
+    p = scaled;
+    for (std::size_t iteration = 0; iteration < most_rounds && rho > enough && !monitor.look(); ++iteration) {
+        Hp = p;
+        Hp.back() = free_bias ? 0.0 : Hp.back();
+        for (const RowIndex i : curved) {
+            const double xp = problem.rows.dot(i, p.data()) + problem.bias.value * p[size - 1];
+            problem.add_row(i, inverse(i) * xp, Hp.data());
+        }
+        const double curvature = std::inner_product(p.begin(), p.end(), Hp.begin(), 0.0);
+        if (!(curvature > 0.0)) {
+            break;
+        }
+        const double step = rho / curvature;
+        for (std::size_t j = 0; j < size; ++j) {
+            d[j] += step * p[j];
+            residual[j] -= step * Hp[j];
+        }
+        const double previous = rho;
+        rho = precondition();
+        for (std::size_t j = 0; j < size; ++j) {
+            p[j] = scaled[j] + rho / previous * p[j];
+        }
+    }
+}
+
+// The same step seen from the dual, for the alphas of the curved rows: D_i a_i = z_i at the weights of all alphas.
+// Alphas read off the slacks of w, slack over D, are far from that until w is exact, and their weights further; here
+// `w` stays the sum over the alphas. By conjugate gradients from the alphas as they are, within `most_work` stored
+// values.
+template <class Rows>
+void solve_for_alphas(const BinaryProblem<Rows>& problem, const Loss& loss, std::span<const RowIndex> curved,
+                      double most_work, Monitor& monitor, std::vector<double>& w) {
+    const std::size_t count = curved.size();
+    std::vector<double> residual(count), p(count), Qp(count), scaled(count), direction(w.size());
+    const double column = problem.bias.free ? 0.0 : problem.bias.value * problem.bias.value;
+    auto diagonal = [&](std::size_t k) { return loss.diagonal(problem.variables[curved[k]].C()); };
+    double work_per_round = 0.0;
+    for (std::size_t k = 0; k < count; ++k) {
+        residual[k] = problem.slack(curved[k], w.data()) - diagonal(k) * problem.variables[curved[k]].alpha;
+        work_per_round += 1.0 + 2.0 * static_cast<double>(problem.rows.stored(curved[k]));
+    }
+    auto precondition = [&] {
+        for (std::size_t k = 0; k < count; ++k) {
+            scaled[k] = residual[k] / (problem.squared_norm(curved[k]) + column + diagonal(k));
+        }
+        return std::inner_product(residual.begin(), residual.end(), scaled.begin(), 0.0);
+    };
+    double rho = precondition();
+    const double enough = 1e-8 * rho;  // squared norms
+    p = scaled;
+    for (double work = 0.0; work < most_work && rho > enough && !monitor.look(); work += work_per_round) {
+        std::fill(direction.begin(), direction.end(), 0.0);
+        for (std::size_t k = 0; k < count; ++k) {
+            problem.add_row(curved[k], p[k] * problem.variables[curved[k]].sign(), direction.data());
+        }
+        if (problem.bias.free) {
+            direction.back() = 0.0;
+        }
+        double curvature = 0.0;
+        for (std::size_t k = 0; k < count; ++k) {
+            Qp[k] = problem.margin(curved[k], direction.data()) + diagonal(k) * p[k];
+            curvature += p[k] * Qp[k];
+        }
+        if (!(curvature > 0.0)) {
+            break;
+        }
+        const double step = rho / curvature;
+        for (std::size_t k = 0; k < count; ++k) {
+            problem.variables[curved[k]].alpha += step * p[k];
+            residual[k] -= step * Qp[k];
+        }
+        for (std::size_t j = 0; j < w.size(); ++j) {
+            w[j] += step * direction[j];
+        }
+        const double previous = rho;
+        rho = precondition();
+        for (std::size_t k = 0; k < count; ++k) {
+            p[k] = scaled[k] + rho / previous * p[k];
+        }
+    }
+}
+
+}  // namespace maxmargin

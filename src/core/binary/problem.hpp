@@ -1,0 +1,115 @@
+// The binary dual problem as the kernels see it: rows, one variable per row, and the sums of rows v = sum_i sign_i a_i
+// x_i, which are the weights of the variables (eq. 11). The last weight is that of the constant column, the bias. Where
+// it is free, it is no part of the norm and does not follow from the variables, which must fulfil sum_i sign_i a_i = 0
+// instead (free_bias.hpp).
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "binary/loss.hpp"
+#include "numeric/regulariser.hpp"
+#include "rows/row_source.hpp"
+
+namespace maxmargin {
+
+// What one coordinate step reads and writes apart from its row, side by side so that a visit costs one cache line. The
+// weight of a row and its sign are one number.
+struct Variable {
+    double alpha;
+    double curvature;  // |x_i|^2 + D_ii; the bias adds its own
+    double signed_C;
+    double target;  // 1 for classification, the value to predict for regression
+
+    double C() const { return std::abs(signed_C); }
+    double sign() const { return std::copysign(1.0, signed_C); }
+    bool takes_part() const { return signed_C != 0.0; }
+};
+
+// The constant column of eq. 3: its value, 0 for none, and whether its weight is left out of the regulariser.
+struct Bias {
+    double value;
+    bool free;
+};
+
+template <RowSource Rows>
+struct BinaryProblem {
+    const Rows& rows;
+    std::span<Variable> variables;
+    Loss loss;
+    Bias bias;
+
+    std::size_t size() const { return rows.size(); }
+    std::size_t features() const { return rows.features(); }
+    Regulariser regulariser() const { return {bias.free}; }
+
+    // sign_i w.x_i
+    double margin(std::size_t i, const double* w) const {
+        return variables[i].sign() * (rows.dot(i, w) + bias.value * w[features()]);
+    }
+
+    // z_i
+    double slack(std::size_t i, const double* w) const { return variables[i].target - margin(i, w); }
+
+    void add_row(std::size_t i, double a, double* w) const {
+        rows.axpy(i, a, w);
+        w[features()] += a * bias.value;
+    }
+
+    // |x_i|^2, without the constant column.
+    double squared_norm(std::size_t i) const {
+        const Variable& v = variables[i];
+        return v.curvature - loss.diagonal(v.C());
+    }
+
+    std::vector<double> alphas() const {
+        std::vector<double> values;
+        copy_alphas(values);
+        return values;
+    }
+    void copy_alphas(std::vector<double>& values) const {
+        values.resize(size());
+        for (std::size_t i = 0; i < size(); ++i) {
+            values[i] = variables[i].alpha;
+        }
+    }
+    void assign(const std::vector<double>& alphas) const {
+        for (std::size_t i = 0; i < size(); ++i) {
+            variables[i].alpha = alphas[i];
+        }
+    }
+
+    // v; the last entry is zero, up to rounding, where a free bias has its condition fulfilled.
+    void sum_rows(std::vector<double>& sums) const {
+        sums.assign(features() + 1, 0.0);
+        for (std::size_t i = 0; i < size(); ++i) {
+            if (variables[i].alpha != 0.0) {
+                add_row(i, variables[i].sign() * variables[i].alpha, sums.data());
+            }
+        }
+    }
+
+    // sum_i sign_i a_i
+    double imbalance() const {
+        double sum = 0.0;
+        for (const Variable& v : variables) {
+            sum += v.sign() * v.alpha;
+        }
+        return sum;
+    }
+
+    // The dual value without the regulariser's part.
+    double dual_terms() const {
+        double sum = 0.0;
+        for (const Variable& v : variables) {
+            if (v.alpha != 0.0) {
+                sum += loss.dual(v.alpha, v.target, v.C());
+            }
+        }
+        return sum;
+    }
+};
+
+}  // namespace maxmargin

@@ -1,0 +1,156 @@
+#include "binary/state.hpp"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "binary/certificate.hpp"
+#include "binary/free_bias.hpp"
+#include "numeric/twofold.hpp"
+
+namespace maxmargin {
+namespace {
+
+// Rounding errors up to this share of the gap are nobody's concern.
+constexpr double harmless = 1e-2;
+// An optimum of zero is missed by squares of rounding errors; a primal value of this share of that at zero is zero.
+constexpr double negligible = 1e-28;
+
+template <class Rows>
+double exact_score(const BinaryProblem<Rows>& problem, std::size_t i, const std::vector<double>& w, double slack) {
+    TwofoldSum sum;
+    sum.add(slack);
+    const double sign = problem.variables[i].sign();
+    problem.rows.for_each(i, [&](std::size_t j, auto x) { sum.add_product(-sign * static_cast<double>(x), w[j]); });
+    sum.add_product(-sign * problem.bias.value, w.back());
+    return sum.value();
+}
+
+template <class Rows>
+double exact_primal(const BinaryProblem<Rows>& problem, const std::vector<double>& w) {
+    TwofoldSum sum;
+    for (std::size_t j = 0; j < w.size() - (problem.bias.free ? 1 : 0); ++j) {
+        sum.add_product(0.5 * w[j], w[j]);
+    }
+    for (std::size_t i = 0; i < problem.size(); ++i) {
+        const Variable& v = problem.variables[i];
+        if (v.takes_part()) {
+            sum.add(problem.loss.primal(exact_score(problem, i, w, v.target), v.C()));
+        }
+    }
+    return sum.value();
+}
+
+// The square of a sum of rows, with the sum known to twice the digits.
+template <class Rows>
+double exact_dual(const BinaryProblem<Rows>& problem) {
+    std::vector<TwofoldSum> sums(problem.features() + 1);
+    TwofoldSum result;
+    for (std::size_t i = 0; i < problem.size(); ++i) {
+        const Variable& v = problem.variables[i];
+        if (v.alpha == 0.0) {
+            continue;
+        }
+        result.add_product(v.target, v.alpha);
+        result.add_product(-0.5 * problem.loss.diagonal(v.C()) * v.alpha, v.alpha);
+        problem.rows.for_each(
+            i, [&](std::size_t j, auto x) { sums[j].add_product(v.sign() * v.alpha, static_cast<double>(x)); });
+        sums.back().add_product(v.sign() * v.alpha, problem.bias.value);
+    }
+    for (std::size_t j = 0; j < sums.size() - (problem.bias.free ? 1 : 0); ++j) {
+        const double value = sums[j].value();
+        result.add_product(-0.5 * value, value);
+        result.add(-value * sums[j].rest());
+    }
+    return result.value();
+}
+
+// About how large the rounding errors of plain sums are. The slack of a row is off by epsilon times the sizes of what
+// it is the difference of, and counts by the slope of the loss there: at a kink of the hinge this can be anything up to
+// C.
+template <class Rows>
+double rounding_error(const BinaryProblem<Rows>& problem, const std::vector<double>& sums,
+                      const std::vector<double>& w) {
+    constexpr double epsilon = std::numeric_limits<double>::epsilon();
+    const double length = std::sqrt(
+        std::max(dense_dot(w.data(), w.data(), w.size() - 1), dense_dot(sums.data(), sums.data(), sums.size() - 1)));
+    const double bias = std::abs(problem.bias.value) * std::max(std::abs(w.back()), std::abs(sums.back()));
+    double error = 0.0;
+    for (std::size_t i = 0; i < problem.size(); ++i) {
+        const Variable& v = problem.variables[i];
+        if (v.takes_part()) {
+            const double norm = std::sqrt(std::max(problem.squared_norm(i), 0.0));
+            const double slack = 4.0 * epsilon * (std::abs(v.target) + bias + length * norm);
+            const double slope =
+                problem.loss.is_hinge() ? v.C() : std::abs(v.alpha) + slack * problem.loss.inverse_diagonal(v.C());
+            error += slope * slack;
+        }
+    }
+    return error;
+}
+
+}  // namespace
+
+void BinaryState::start(std::span<const double> alphas, std::span<const double> weights) {
+    if (!weights.empty()) {
+        const std::vector<double> w(weights.begin(), weights.end());
+        bounds.offer_weights(visit([&](const auto& problem) { return primal_value(problem, w); }), w);
+    }
+    if (alphas.empty()) {
+        return;
+    }
+    visit([&](const auto& problem) {
+        for (std::size_t i = 0; i < variables.size(); ++i) {
+            Variable& v = variables[i];
+            v.alpha = v.takes_part() ? clip(alphas[i], loss.lower, loss.upper(v.C())) : 0.0;
+        }
+        if (bias.free) {
+            balance(problem);
+        }
+        std::vector<double> w;
+        const double dual = dual_value(problem, w);
+        offer_variables(dual, problem);
+        double primal = problem.regulariser().value(w);
+        if (bias.free) {
+            primal += set_best_bias(problem, w);
+        } else {
+            primal = primal_value(problem, w);
+        }
+        bounds.offer_weights(primal, w);
+    });
+}
+
+void BinaryState::verify(bool fresh) {
+    visit([&](const auto& problem) {
+        const std::vector<double> before = problem.alphas();
+        problem.assign(bounds.variables());
+        if (bias.free) {
+            balance(problem);
+        }
+        std::vector<double> sums;
+        const std::vector<double>& w = bounds.weights();
+        if (bias.free) {
+            std::vector<double> best = bounds.weights();
+            const double losses = set_best_bias(problem, best), value = problem.regulariser().value(best) + losses;
+            bounds.replace_weights(value, std::move(best));
+        }
+        double dual = dual_value(problem, sums);
+        double primal = fresh || bias.free ? bounds.primal() : primal_value(problem, w);
+        if (rounding_error(problem, sums, w) > harmless * (primal - dual)) {
+            dual = exact_dual(problem);
+            primal = exact_primal(problem, w);
+        }
+        if (!std::isfinite(primal) || std::isnan(dual)) {
+            problem.assign(before);
+            throw std::invalid_argument("the objective is no longer a finite number: X was changed during the fit");
+        }
+        primal = primal <= negligible * primal_at_zero_ ? std::max(dual, 0.0) : primal;
+        bounds.correct(primal, std::min(dual, primal));
+        if (bias.free) {
+            bounds.replace_variables(bounds.dual(), problem.alphas());
+        }
+        problem.assign(before);
+    });
+}
+
+}  // namespace maxmargin

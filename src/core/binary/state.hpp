@@ -1,0 +1,91 @@
+// A binary problem while it is being solved: its variables, and the best bounds that any stage has seen. Every method
+// starts from the best and leaves what it finds there.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "binary/problem.hpp"
+#include "rows/any_rows.hpp"
+#include "run/bounds.hpp"
+#include "run/monitor.hpp"
+
+namespace maxmargin {
+
+// What is given for each row of a problem.
+struct BinaryRow {
+    double C;
+    double sign;
+    double target;
+};
+
+class BinaryState {
+  public:
+    // `row(i)` tells what is given for row i.
+    template <class GivenRow>
+    BinaryState(const AnyRows& rows, Loss of_rows, Bias column, GivenRow row)
+        : loss(of_rows), bias(column), bounds(0.0, {}, {}), rows_(rows) {
+        const std::vector<double>& norms = rows.squared_norms();
+        variables.resize(rows.size());
+        double at_zero = 0.0;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const BinaryRow given = row(i);
+            Variable& v = variables[i];
+            v.alpha = 0.0;
+            v.signed_C = given.sign * given.C;
+            v.target = given.target;
+            if (given.C > 0.0) {
+                v.curvature = norms[i] + loss.diagonal(given.C);
+                at_zero += loss.primal(given.target, given.C);
+            }
+        }
+        primal_at_zero_ = at_zero;
+        bounds = {at_zero, std::vector<double>(rows.features() + 1), std::vector<double>(rows.size())};
+    }
+
+    // Known dual variables, brought within their bounds, and known weights; either may be empty.
+    void start(std::span<const double> alphas, std::span<const double> weights);
+
+    // Replaces the bounds by exact values of the best weights and the best variables. `fresh` says that the primal
+    // value is known to be that of the weights but for rounding. Throws std::invalid_argument where it is no number,
+    // which only happens when the data were changed meanwhile.
+    void verify(bool fresh);
+
+    // Whether the bounds are within the tolerance, and still are when they are verified.
+    bool reached(double tol, bool fresh, Monitor& monitor) {
+        if (bounds.gap() > tol) {
+            return false;
+        }
+        const Monitor::Checking checking(monitor);
+        verify(fresh);
+        return bounds.gap() <= tol;
+    }
+
+    template <class Solve>
+    auto visit(const Solve& solve) {
+        return std::visit(
+            [&]<class Rows>(const Rows& rows) { return solve(BinaryProblem<Rows>{rows, variables, loss, bias}); },
+            rows_.variant());
+    }
+
+    // The variables as the best ones.
+    template <class Rows>
+    bool offer_variables(double dual, const BinaryProblem<Rows>& problem) {
+        return bounds.offer_variables(dual, [&](std::vector<double>& best) { problem.copy_alphas(best); });
+    }
+
+    const AnyRows& rows() const { return rows_; }
+
+    std::vector<Variable> variables;
+    Loss loss;
+    Bias bias;
+    Bounds<std::vector<double>> bounds;
+
+  private:
+    const AnyRows& rows_;
+    double primal_at_zero_ = 0.0;
+};
+
+}  // namespace maxmargin

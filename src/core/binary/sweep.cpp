@@ -1,0 +1,34 @@
+#include "binary/sweep.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace maxmargin {
+
+SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, double scale,
+                       std::vector<double>& alphas, std::vector<double>& weights) {
+    const bool in_range = std::all_of(schedule.begin(), schedule.end(),
+                                      [&](RowIndex i) { return i < alphas.size() && state.variables[i].takes_part(); });
+    if (alphas.size() != state.variables.size() || weights.size() != state.rows().features() + 1 || !in_range) {
+        throw std::invalid_argument("alpha and weights must fit X, and the schedule hold rows of positive weight");
+    }
+    if (state.bias.free) {
+        throw std::invalid_argument("a sweep by itself knows no bias outside the regulariser");
+    }
+    return state.visit([&]<class Rows>(const BinaryProblem<Rows>& problem) {
+        for (std::size_t i = 0; i < alphas.size(); ++i) {
+            Variable& v = problem.variables[i];
+            v.alpha = v.takes_part() ? clip(alphas[i], problem.loss.lower, problem.loss.upper(v.C())) : 0.0;
+        }
+        // The order of Algorithm 1 without shrinking, whose own schedule is not used.
+        Permuted order({}, problem.size(), false, Mixing::none);
+        Monitor monitor(infinity, nullptr, nullptr);
+        const double column = problem.bias.value;
+        const SweepResult result =
+            DualSweep<Rows>(problem, {column, column * column}, scale).run(schedule, order, weights.data(), monitor);
+        problem.copy_alphas(alphas);
+        return result;
+    });
+}
+
+}  // namespace maxmargin

@@ -1,0 +1,17 @@
+// A plain sweep over given rows against given weights, for those who put sweeps together themselves: shards, blocks,
+// workers.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "binary/dual_sweep.hpp"
+#include "binary/state.hpp"
+
+namespace maxmargin {
+
+// Changes `alphas` and `weights`; see DualSweep.
+SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, double scale,
+                       std::vector<double>& alphas, std::vector<double>& weights);
+
+}  // namespace maxmargin

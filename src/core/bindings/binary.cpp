@@ -1,0 +1,135 @@
+#include <nanobind/stl/optional.h>
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "binary/dual_sweep.hpp"
+#include "binary/methods.hpp"
+#include "binary/orders.hpp"
+#include "binary/sweep.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/run.hpp"
+#include "cutting_plane/methods.hpp"
+
+using namespace nanobind::literals;
+
+namespace maxmargin {
+namespace {
+
+void make_state(BinaryState* self, const PyRows& x, const StridedVector<std::int8_t>& signs,
+                const std::optional<StridedVector<double>>& targets, const StridedVector<double>& C, const Loss& loss,
+                double bias, bool free_bias) {
+    const std::size_t size = x.rows.size();
+    if (signs.shape(0) != size || C.shape(0) != size || (targets && targets->shape(0) != size)) {
+        throw std::invalid_argument("signs, targets and C must have one entry per row of X");
+    }
+    nb::gil_scoped_release unlocked;
+    new (self) BinaryState(x.rows, loss, {bias, free_bias}, [&](std::size_t i) {
+        if (!(C(i) >= 0.0) || C(i) == infinity) {
+            throw std::invalid_argument("C must be finite and not negative in every row");
+        }
+        return BinaryRow{C(i), static_cast<double>(signs(i)), targets ? (*targets)(i) : 1.0};
+    });
+}
+
+void start(BinaryState& state, const std::optional<Vector<double>>& alpha,
+           const std::optional<Vector<double>>& weights) {
+    if ((alpha && alpha->size() != state.rows().size()) ||
+        (weights && weights->size() != state.rows().features() + 1)) {
+        throw std::invalid_argument("alpha must have one entry per row, weights one per feature and one for the bias");
+    }
+    nb::gil_scoped_release unlocked;
+    state.start(span_of(alpha), span_of(weights));
+}
+
+nb::tuple py_sweep(BinaryState& state, const Vector<double>& alpha, const Vector<double>& weights,
+                   const Vector<std::uint32_t>& schedule, double scale) {
+    std::vector<double> alphas(alpha.data(), alpha.data() + alpha.size());
+    std::vector<double> w(weights.data(), weights.data() + weights.size());
+    SweepResult result;
+    {
+        nb::gil_scoped_release unlocked;
+        result = dual_sweep(state, {schedule.data(), schedule.size()}, scale, alphas, w);
+    }
+    return nb::make_tuple(to_numpy(std::move(alphas)), to_numpy(std::move(w)), result.gain, result.gap, result.work);
+}
+
+}  // namespace
+
+void bind_binary(nb::module_& m) {
+    nb::class_<Loss>(m, "Loss").def(
+        "__init__",
+        [](Loss* self, double lower, double upper_per_C, double diagonal_times_C) {
+            new (self) Loss{lower, upper_per_C, diagonal_times_C};
+        },
+        "lower"_a, "upper_per_C"_a, "diagonal_times_C"_a);
+
+    nb::class_<BinaryState>(m, "BinaryState")
+        .def("__init__", &make_state, nb::keep_alive<1, 2>(), "rows"_a, "signs"_a, "targets"_a.none(), "C"_a, "loss"_a,
+             "bias"_a, "free_bias"_a)
+        .def("start", &start, "alpha"_a.none(), "weights"_a.none())
+        .def(
+            "verify", [](BinaryState& state) { state.verify(false); }, nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro("primal", [](const BinaryState& state) { return state.bounds.primal(); })
+        .def_prop_ro("dual", [](const BinaryState& state) { return state.bounds.dual(); })
+        .def("weights", [](const BinaryState& state) { return to_numpy(std::vector(state.bounds.weights())); })
+        .def("alpha", [](const BinaryState& state) { return to_numpy(std::vector(state.bounds.variables())); });
+
+    nb::enum_<OrderName>(m, "Order")
+        .value("CYCLIC", OrderName::cyclic)
+        .value("PERMUTED", OrderName::permuted)
+        .value("SHUFFLED", OrderName::shuffled)
+        .value("UNIFORM", OrderName::uniform)
+        .value("ADAPTIVE", OrderName::adaptive);
+    nb::class_<DescentOptions>(m, "DescentOptions")
+        .def(
+            "__init__",
+            [](DescentOptions* self, OrderName order, bool shrinking, bool averaging, bool anchoring, double epsilon) {
+                new (self) DescentOptions{order, shrinking, averaging, anchoring, epsilon};
+            },
+            "order"_a, "shrinking"_a, "averaging"_a, "anchoring"_a, "epsilon"_a);
+    nb::class_<PegasosOptions>(m, "PegasosOptions")
+        .def(
+            "__init__",
+            [](PegasosOptions* self, bool averaging, bool projection) {
+                new (self) PegasosOptions{averaging, projection};
+            },
+            "averaging"_a, "projection"_a);
+
+    m.def(
+        "dual_coordinate_descent",
+        [](BinaryState& state, const DescentOptions& options, const Limits& limits, PyRun& run) {
+            return run.stage(
+                [&](Monitor& monitor) { return dual_coordinate_descent(state, options, limits, monitor); });
+        },
+        "state"_a, "options"_a, "limits"_a, "run"_a);
+    m.def(
+        "newton",
+        [](BinaryState& state, const Limits& limits, PyRun& run) {
+            return run.stage([&](Monitor& monitor) { return newton(state, limits, monitor); });
+        },
+        "state"_a, "limits"_a, "run"_a);
+    m.def(
+        "primal_coordinate_descent",
+        [](BinaryState& state, const Limits& limits, PyRun& run) {
+            return run.stage([&](Monitor& monitor) { return primal_coordinate_descent(state, limits, monitor); });
+        },
+        "state"_a, "limits"_a, "run"_a);
+    m.def(
+        "pegasos",
+        [](BinaryState& state, const PegasosOptions& options, const Limits& limits, PyRun& run) {
+            return run.stage([&](Monitor& monitor) { return pegasos(state, options, limits, monitor); });
+        },
+        "state"_a, "options"_a, "limits"_a, "run"_a);
+    m.def(
+        "cut_hinge",
+        [](BinaryState& state, const CuttingOptions& options, const Limits& limits, PyRun& run) {
+            return run.stage([&](Monitor& monitor) { return cut_hinge(state, options, limits, monitor); });
+        },
+        "state"_a, "options"_a, "limits"_a, "run"_a);
+    m.def("dual_sweep", &py_sweep, "state"_a, "alpha"_a, "weights"_a, "schedule"_a, "scale"_a);
+}
+
+}  // namespace maxmargin

@@ -1,0 +1,132 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <tuple>
+#include <vector>
+
+#include "bindings/arrays.hpp"
+#include "bindings/run.hpp"
+#include "cutting_plane/methods.hpp"
+#include "multiclass/methods.hpp"
+
+using namespace nanobind::literals;
+
+namespace maxmargin {
+namespace {
+
+// The dual variables, rows times classes, as the three arrays of a CSR matrix.
+using Lists = std::tuple<Vector<double>, Vector<std::int32_t>, Vector<std::int64_t>>;
+
+void make_state(MulticlassState* self, const PyRows& x, const Vector<std::int32_t>& labels,
+                const StridedVector<double>& C, Formulation formulation, std::size_t classes, double bias) {
+    const std::size_t size = x.rows.size();
+    if (labels.size() != size || C.shape(0) != size) {
+        throw std::invalid_argument("labels and C must have one entry per row of X");
+    }
+    nb::gil_scoped_release unlocked;
+    auto checked_C = [&](std::size_t i) {
+        if (!(C(i) >= 0.0) || C(i) == infinity) {
+            throw std::invalid_argument("C must be finite and not negative in every row");
+        }
+        return C(i);
+    };
+    auto checked_label = [&](std::size_t i) {
+        const auto label = static_cast<std::uint32_t>(labels(i));
+        if (label >= classes) {
+            throw std::invalid_argument("labels must be numbers of classes in every row");
+        }
+        return label;
+    };
+    new (self) MulticlassState(x.rows, formulation, classes, bias, checked_C, checked_label);
+}
+
+void start(MulticlassState& state, const std::optional<Lists>& alpha, const std::optional<Vector<double>>& weights) {
+    if (weights && weights->size() != (state.rows().features() + 1) * class_width(state.classes)) {
+        throw std::invalid_argument(
+            "weights must lie feature by feature, a whole number of blocks of classes for each");
+    }
+    nb::gil_scoped_release unlocked;
+    if (!alpha) {
+        state.start({}, {}, {}, span_of(weights));
+        return;
+    }
+    const auto& [values, which, starts] = *alpha;
+    if (starts.size() != state.rows().size() + 1) {
+        throw std::invalid_argument("alpha must have one row per row of X");
+    }
+    check_csr(which.data(), std::min(values.size(), which.size()), starts.data(), state.rows().size(), state.classes);
+    state.start({values.data(), values.size()}, {which.data(), which.size()}, {starts.data(), starts.size()},
+                span_of(weights));
+}
+
+nb::tuple alpha_of(const MulticlassState& state) {
+    const MulticlassVariables& variables = state.bounds.variables();
+    std::vector<double> values;
+    std::vector<std::int32_t> which;
+    std::vector<std::int64_t> starts{0};
+    for (std::size_t i = 0; i < variables.rows.size(); ++i) {
+        for (const ClassValue& v : variables.list(i)) {
+            values.push_back(v.value);
+            which.push_back(static_cast<std::int32_t>(v.which));
+        }
+        starts.push_back(static_cast<std::int64_t>(values.size()));
+    }
+    return nb::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(which)), to_numpy(std::move(starts)));
+}
+
+}  // namespace
+
+void bind_multiclass(nb::module_& m) {
+    nb::enum_<Formulation>(m, "Formulation")
+        .value("CRAMMER_SINGER", Formulation::crammer_singer)
+        .value("WESTON_WATKINS", Formulation::weston_watkins);
+
+    nb::class_<MulticlassState>(m, "MulticlassState")
+        .def("__init__", &make_state, nb::keep_alive<1, 2>(), "rows"_a, "labels"_a, "C"_a, "formulation"_a, "classes"_a,
+             "bias"_a)
+        .def("start", &start, "alpha"_a.none(), "weights"_a.none())
+        .def(
+            "verify", [](MulticlassState& state) { state.verify(false); }, nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro("primal", [](const MulticlassState& state) { return state.bounds.primal(); })
+        .def_prop_ro("dual", [](const MulticlassState& state) { return state.bounds.dual(); })
+        .def("weights", [](const MulticlassState& state) { return to_numpy(std::vector(state.bounds.weights())); })
+        .def("alpha", &alpha_of);
+
+    nb::class_<SequentialDualOptions>(m, "SequentialDualOptions")
+        .def(
+            "__init__",
+            [](SequentialDualOptions* self, bool adaptive, bool shrinking, double most_effort, double little_gain) {
+                new (self) SequentialDualOptions{adaptive, shrinking, most_effort, little_gain};
+            },
+            "adaptive"_a, "shrinking"_a, "most_effort"_a, "little_gain"_a);
+
+    m.def(
+        "sequential_dual_method",
+        [](MulticlassState& state, const SequentialDualOptions& options, const Limits& limits, PyRun& run) {
+            return run.stage([&](Monitor& monitor) { return sequential_dual_method(state, options, limits, monitor); });
+        },
+        "state"_a, "options"_a, "limits"_a, "run"_a);
+    m.def(
+        "exponentiated_gradient",
+        [](MulticlassState& state, const Limits& limits, PyRun& run) {
+            return run.stage([&](Monitor& monitor) { return exponentiated_gradient(state, limits, monitor); });
+        },
+        "state"_a, "limits"_a, "run"_a);
+    m.def(
+        "multiclass_newton",
+        [](MulticlassState& state, const Limits& limits, PyRun& run) {
+            return run.stage([&](Monitor& monitor) { return multiclass_newton(state, limits, monitor); });
+        },
+        "state"_a, "limits"_a, "run"_a);
+    m.def(
+        "cut_classes",
+        [](MulticlassState& state, const CuttingOptions& options, const Limits& limits, PyRun& run) {
+            return run.stage([&](Monitor& monitor) { return cut_classes(state, options, limits, monitor); });
+        },
+        "state"_a, "options"_a, "limits"_a, "run"_a);
+}
+
+}  // namespace maxmargin

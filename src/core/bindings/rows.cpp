@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+#include "bindings/arrays.hpp"
+#include "rows/score.hpp"
+
+using namespace nanobind::literals;
+
+namespace maxmargin {
+namespace {
+
+AnyRows checked(const std::function<AnyRows()>& make) {
+    nb::gil_scoped_release unlocked;
+    return make();
+}
+
+template <class Value, class Index, class Pointer>
+PyRows csr_rows(const Vector<Value>& values, const Vector<Index>& indices, const Vector<Pointer>& starts,
+                std::size_t features) {
+    if (starts.size() == 0) {
+        throw std::invalid_argument("the row pointers (indptr) of X are empty");
+    }
+    const std::size_t rows = starts.size() - 1;
+    const std::size_t stored = std::min(values.size(), indices.size());
+    AnyRows any = checked([&] {
+        check_csr(indices.data(), stored, starts.data(), rows, features);
+        return AnyRows(CsrRows<Value, Index>(values.data(), indices.data(), RowStarts(starts.data()), rows, features));
+    });
+    return {std::move(any), {nb::cast(values), nb::cast(indices), nb::cast(starts)}};
+}
+
+template <class Value>
+PyRows dense_rows(const Matrix<Value>& values) {
+    AnyRows any = checked([&] { return AnyRows(DenseRows<Value>(values.data(), values.shape(0), values.shape(1))); });
+    return {std::move(any), {nb::cast(values)}};
+}
+
+nb::ndarray<nb::numpy, double, nb::ndim<2>> py_score(const PyRows& x, const Matrix<double>& weights,
+                                                     const Vector<double>& intercepts) {
+    const std::size_t classes = weights.shape(0);
+    if (weights.shape(1) != x.rows.features() || intercepts.shape(0) != classes) {
+        throw std::invalid_argument("weights must be classes x features and intercepts have one entry per class");
+    }
+    auto* scores = new std::vector<double>(x.rows.size() * classes);
+    nb::capsule owner(scores, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+    {
+        nb::gil_scoped_release unlocked;
+        score(x.rows, weights.data(), intercepts.data(), classes, scores->data());
+    }
+    return {scores->data(), {x.rows.size(), classes}, owner};
+}
+
+template <class Value, class Index>
+void bind_csr(nb::class_<PyRows>& rows) {
+    auto bind = [&](auto function) {
+        rows.def_static("csr", function, "values"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
+                        "n_features"_a);
+    };
+    bind(&csr_rows<Value, Index, std::int32_t>);
+    bind(&csr_rows<Value, Index, std::int64_t>);
+}
+
+}  // namespace
+
+void bind_rows(nb::module_& m) {
+    nb::class_<PyRows> rows(m, "Rows");
+    bind_csr<float, std::int32_t>(rows);
+    bind_csr<float, std::int64_t>(rows);
+    bind_csr<double, std::int32_t>(rows);
+    bind_csr<double, std::int64_t>(rows);
+    rows.def_static("dense", &dense_rows<float>, "values"_a.noconvert());
+    rows.def_static("dense", &dense_rows<double>, "values"_a.noconvert());
+    rows.def("mean_squared_norm", [](const PyRows& x) { return x.rows.mean_squared_norm(); });
+    rows.def("stored", [](const PyRows& x) { return x.rows.stored(); });
+    m.def("score", &py_score, "rows"_a, "weights"_a, "intercepts"_a);
+}
+
+}  // namespace maxmargin

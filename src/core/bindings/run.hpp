@@ -1,0 +1,58 @@
+// One call of `solve` as the core sees it: limits, reports and interrupts, with Python on the other side.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+
+#include "run/monitor.hpp"
+
+namespace maxmargin {
+
+namespace nb = nanobind;
+
+// Set from one thread to end methods running in others.
+struct StopFlag {
+    std::atomic<bool> value{false};
+};
+
+class PyRun {
+  public:
+    PyRun(double time_limit, nb::object on_report, nb::object stop, double report_passes, double report_seconds);
+
+    // Runs a stage with the interpreter unlocked. Python code it calls back may raise: that ends the stage, then is
+    // raised here.
+    template <class Method>
+    Exit stage(const Method& method) {
+        Outcome outcome;
+        {
+            nb::gil_scoped_release unlocked;
+            outcome = method(*monitor_);
+        }
+        if (failure_) {
+            std::rethrow_exception(failure_);
+        }
+        epochs_ += outcome.epochs;
+        monitor_->end_stage(outcome.epochs);
+        return outcome.exit;
+    }
+
+    std::int64_t epochs() const { return epochs_; }
+    double check_seconds() const { return monitor_->check_seconds(); }
+
+  private:
+    template <class Ask>
+    bool with_python(const Ask& ask);
+
+    nb::object on_report_;
+    nb::object stop_object_;
+    StopFlag* stop_;
+    std::exception_ptr failure_;
+    std::unique_ptr<Monitor> monitor_;
+    std::int64_t epochs_ = 0;
+};
+
+}  // namespace maxmargin

@@ -1,0 +1,123 @@
+#include "cutting_plane/cutting_plane.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "cutting_plane/crammer_singer_risk.hpp"
+#include "cutting_plane/hinge_risk.hpp"
+#include "cutting_plane/methods.hpp"
+#include "cutting_plane/pair_risk.hpp"
+
+namespace maxmargin {
+
+Outcome cut_hinge(BinaryState& state, const CuttingOptions& options, const Limits& limits, Monitor& monitor) {
+    HingeRisk risk(state.variables);
+    const std::vector<double>& alphas = state.bounds.variables();
+    CutStart start;
+    std::vector<double> coefficients;
+    if (state.bounds.dual() > 0.0) {
+        for (std::size_t i = 0; i < alphas.size(); ++i) {
+            coefficients.push_back(state.variables[i].sign() * alphas[i]);
+            start.offset += state.variables[i].target * alphas[i];
+        }
+        start.coefficients = coefficients;
+    }
+    const std::vector<double> point = state.bounds.weights();
+    start.points = point;
+    auto deliver = [&](double primal, const std::vector<double>& weights, const Unfolded& found) {
+        state.bounds.offer_weights(primal, weights);
+        for (std::size_t i = 0; i < state.variables.size(); ++i) {
+            Variable& v = state.variables[i];
+            v.alpha = clip(v.sign() * found.coefficients[i], 0.0, v.C());  // shares add up to 1 but for rounding
+        }
+        state.visit([&](const auto& problem) {
+            std::vector<double> sums;
+            problem.sum_rows(sums);
+            state.offer_variables(problem.dual_terms() - problem.regulariser().conjugate(sums), problem);
+        });
+        return state.reached(limits.tol, false, monitor);
+    };
+    return CuttingPlane(state.rows(), state.bias.value, risk, options, limits, monitor).run(start, deliver);
+}
+
+Outcome cut_classes(MulticlassState& state, const CuttingOptions& options, const Limits& limits, Monitor& monitor) {
+    const std::size_t width = class_width(state.classes), rows = state.rows().size();
+    state.variables = state.bounds.variables();
+    CrammerSingerRisk risk(state.variables, state.classes);
+    CutStart start;
+    std::vector<double> coefficients;
+    if (state.bounds.dual() > 0.0) {
+        coefficients.resize(rows * width);
+        for (std::size_t i = 0; i < rows; ++i) {
+            for (const ClassValue& v : state.variables.list(i)) {
+                coefficients[i * width + v.which] = -v.value;
+            }
+            coefficients[i * width + state.variables.rows[i].label] = state.variables.rows[i].sum;
+            start.offset += state.variables.rows[i].sum;
+        }
+        start.coefficients = coefficients;
+    }
+    const std::vector<double> point = state.bounds.weights();
+    start.points = point;
+    auto deliver = [&](double primal, const std::vector<double>& weights, const Unfolded& found) {
+        state.bounds.offer_weights(primal, weights);
+        std::vector<ClassValue> list;
+        for (std::size_t i = 0; i < rows; ++i) {
+            const MulticlassRow& row = state.variables.rows[i];
+            list.clear();
+            double sum = 0.0;
+            for (std::uint32_t m = 0; m < state.classes; ++m) {
+                if (m != row.label) {
+                    list.push_back({m, std::max(-found.coefficients[i * width + m], 0.0)});
+                    sum += list.back().value;
+                }
+            }
+            for (ClassValue& v : list) {
+                v.value *= sum > row.C ? row.C / sum : 1.0;  // shares add up to 1 but for rounding
+            }
+            state.variables.assign(i, list);
+        }
+        state.visit([&](auto& problem) {
+            std::vector<double> sums;
+            problem.rebuild_weights(sums);
+            state.offer_variables(problem.dual(sums));
+        });
+        return state.reached(limits.tol, false, monitor);
+    };
+    return CuttingPlane(state.rows(), state.bias, risk, options, limits, monitor).run(start, deliver);
+}
+
+Outcome cut_pairs(RankingState& state, const CuttingOptions& options, const Limits& limits, Monitor& monitor) {
+    state.rows().squared_norms();  // finds NaN and infinity
+    PairRisk risk(state.pairs, state.C);
+    const std::vector<double> points = std::move(state.points);
+    CutStart start;
+    start.points = points;
+    auto deliver = [&](double primal, const std::vector<double>& weights, Unfolded found) {
+        state.bounds.offer_weights(primal, weights);
+        std::vector<double> sums(weights.size());
+        std::visit(
+            [&](const auto& rows) {
+                for (std::size_t i = 0; i < rows.size(); ++i) {
+                    rows.axpy(i, found.coefficients[i], sums.data());
+                }
+            },
+            state.rows().variant());
+        state.bounds.offer_variables(found.sum - Regulariser{}.conjugate(sums), [&](PairVariables& best) {
+            best = {std::move(found.coefficients), found.sum};
+            state.points = std::move(found.points);
+        });
+        return state.reached(limits.tol, false, monitor);
+    };
+    return CuttingPlane(state.rows(), 0.0, risk, options, limits, monitor).run(start, deliver);
+}
+
+void RankingState::verify(bool) {
+    if (!std::isfinite(bounds.primal()) || std::isnan(bounds.dual())) {
+        throw std::invalid_argument("the objective is no longer a finite number: X was changed during the fit");
+    }
+    bounds.correct(bounds.primal(), std::min(bounds.dual(), bounds.primal()));
+}
+
+}  // namespace maxmargin

@@ -1,0 +1,51 @@
+// A ranking problem while it is being solved: the pairs, and the best bounds that any stage has seen.
+#pragma once
+
+#include <vector>
+
+#include "cutting_plane/pair_risk.hpp"
+#include "cutting_plane/ranked_pairs.hpp"
+#include "rows/any_rows.hpp"
+#include "run/bounds.hpp"
+#include "run/monitor.hpp"
+
+namespace maxmargin {
+
+// The dual variables of the pairs, summed up for each row with their signs, and their sum over all pairs.
+struct PairVariables {
+    std::vector<double> coefficients;
+    double sum = 0.0;
+};
+
+class RankingState {
+  public:
+    // Pairs keep the order of the last scores, so each problem has its own.
+    RankingState(const AnyRows& rows, RankedPairs of_rows, double weight)
+        : pairs(std::move(of_rows)),
+          C(weight),
+          bounds(weight, std::vector<double>(rows.features() + 1), {std::vector<double>(rows.size()), 0.0}),
+          rows_(rows) {}
+
+    // As in BinaryState; the values of cutting planes are always fresh.
+    void verify(bool fresh);
+    bool reached(double tol, bool fresh, Monitor& monitor) {
+        if (bounds.gap() > tol) {
+            return false;
+        }
+        const Monitor::Checking checking(monitor);
+        verify(fresh);
+        return bounds.gap() <= tol;
+    }
+
+    const AnyRows& rows() const { return rows_; }
+
+    RankedPairs pairs;
+    double C;
+    Bounds<PairVariables> bounds;
+    std::vector<double> points;  // where cuts touch the risk: those to start with, then those in use
+
+  private:
+    const AnyRows& rows_;
+};
+
+}  // namespace maxmargin

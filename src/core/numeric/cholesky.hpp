@@ -1,0 +1,69 @@
+// A small dense symmetric positive definite matrix: rank-one updates and the solution of A x = b by Cholesky.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "numeric/simd.hpp"
+
+namespace maxmargin {
+
+// Row-major, lower triangle only.
+class SymmetricMatrix {
+  public:
+    explicit SymmetricMatrix(std::size_t size) : size_(size), entries_(size * size) {}
+
+    std::size_t size() const { return size_; }
+    double* row(std::size_t i) { return entries_.data() + i * size_; }
+    const double* row(std::size_t i) const { return entries_.data() + i * size_; }
+    double& lower(std::size_t i, std::size_t j) { return i < j ? entries_[j * size_ + i] : entries_[i * size_ + j]; }
+    void clear() { entries_.assign(entries_.size(), 0.0); }
+
+  private:
+    std::size_t size_;
+    std::vector<double> entries_;
+};
+
+// The Cholesky factor of I + scale * A, with `last` instead of the last 1. False when that is not numerically positive
+// definite.
+inline bool factorise_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, double last = 1.0) {
+    const std::size_t n = A.size();
+    for (std::size_t i = 0; i < n; ++i) {
+        double* Li = factor.row(i);
+        for (std::size_t j = 0; j < i; ++j) {
+            Li[j] = (scale * A.row(i)[j] - dense_dot(Li, factor.row(j), j)) / factor.row(j)[j];
+        }
+        const double pivot = (i + 1 < n ? 1.0 : last) + scale * A.row(i)[i] - dense_dot(Li, Li, i);
+        if (!(pivot > 0.0)) {
+            return false;
+        }
+        Li[i] = std::sqrt(pivot);
+    }
+    return true;
+}
+
+// Solves L L' x = b in place of b.
+inline void solve_factorised(const SymmetricMatrix& factor, std::vector<double>& b) {
+    const std::size_t n = factor.size();
+    for (std::size_t i = 0; i < n; ++i) {
+        b[i] = (b[i] - dense_dot(factor.row(i), b.data(), i)) / factor.row(i)[i];
+    }
+    for (std::size_t i = n; i-- > 0;) {
+        b[i] /= factor.row(i)[i];
+        dense_axpy(-b[i], factor.row(i), b.data(), i);
+    }
+}
+
+// Solves (I + scale * A) x = b in place of b, with `last` instead of the last 1.
+inline bool solve_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::vector<double>& b,
+                          double last = 1.0) {
+    if (!factorise_shifted(A, scale, factor, last)) {
+        return false;
+    }
+    solve_factorised(factor, b);
+    return true;
+}
+
+}  // namespace maxmargin

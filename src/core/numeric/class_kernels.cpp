@@ -1,0 +1,313 @@
+#include "numeric/class_kernels.hpp"
+
+#include <algorithm>
+
+#include "numeric/clones.hpp"
+
+namespace maxmargin {
+namespace {
+
+using I32 = std::int32_t;
+using I64 = std::int64_t;
+
+// Four doubles that may lie anywhere.
+using Block = double __attribute__((vector_size(32), aligned(8), may_alias));
+static_assert(sizeof(Block) == class_block * sizeof(double));
+
+// The scores of `blocks` blocks of classes stay in registers while the row goes by. Two sums for each hide the latency
+// of additions where there are few blocks.
+template <std::size_t blocks, class FeatureOf, class Value>
+inline __attribute__((always_inline)) void scores_of_blocks(const Value* values, FeatureOf feature, std::size_t n,
+                                                            const double* weights, std::size_t width, double* scores) {
+    constexpr std::size_t rounds = blocks <= 4 ? 2 : 1;
+    Block sums[rounds][blocks] = {};
+    std::size_t k = 0;
+    for (; k + rounds <= n; k += rounds) {
+        for (std::size_t r = 0; r < rounds; ++r) {
+            const Block* w = reinterpret_cast<const Block*>(weights + feature(k + r) * width);
+            const double value = static_cast<double>(values[k + r]);
+            for (std::size_t b = 0; b < blocks; ++b) {
+                sums[r][b] += value * w[b];
+            }
+        }
+    }
+    for (; k < n; ++k) {
+        const Block* w = reinterpret_cast<const Block*>(weights + feature(k) * width);
+        for (std::size_t b = 0; b < blocks; ++b) {
+            sums[0][b] += static_cast<double>(values[k]) * w[b];
+        }
+    }
+    Block* result = reinterpret_cast<Block*>(scores);
+    for (std::size_t b = 0; b < blocks; ++b) {
+        result[b] += rounds == 2 ? sums[0][b] + sums[rounds - 1][b] : sums[0][b];
+    }
+}
+
+template <class Value, class FeatureOf>
+inline __attribute__((always_inline)) void scores_loop(const Value* values, FeatureOf feature, std::size_t n,
+                                                       const double* weights, std::size_t width, double* scores) {
+    constexpr std::size_t most = 8;
+    std::size_t blocks = width / class_block;
+    for (; blocks > 0; weights += most * class_block, scores += most * class_block) {
+        switch (blocks) {
+            case 1:
+                return scores_of_blocks<1>(values, feature, n, weights, width, scores);
+            case 2:
+                return scores_of_blocks<2>(values, feature, n, weights, width, scores);
+            case 3:
+                return scores_of_blocks<3>(values, feature, n, weights, width, scores);
+            case 4:
+                return scores_of_blocks<4>(values, feature, n, weights, width, scores);
+            case 5:
+                return scores_of_blocks<5>(values, feature, n, weights, width, scores);
+            case 6:
+                return scores_of_blocks<6>(values, feature, n, weights, width, scores);
+            case 7:
+                return scores_of_blocks<7>(values, feature, n, weights, width, scores);
+            default:
+                scores_of_blocks<most>(values, feature, n, weights, width, scores);
+                blocks -= most;
+        }
+    }
+}
+
+// Where classes are few, their weights and changes stay in registers too; any number is done four at a time.
+template <std::size_t count, class FeatureOf, class Value>
+inline __attribute__((always_inline)) void some_scores_of(const Value* values, FeatureOf feature, std::size_t n,
+                                                          const double* weights, std::size_t width,
+                                                          const std::uint32_t* classes, double* scores) {
+    double sums[count] = {};
+    for (std::size_t k = 0; k < n; ++k) {
+        const double* w = weights + feature(k) * width;
+        for (std::size_t c = 0; c < count; ++c) {
+            sums[c] += static_cast<double>(values[k]) * w[classes[c]];
+        }
+    }
+    for (std::size_t c = 0; c < count; ++c) {
+        scores[c] += sums[c];
+    }
+}
+
+template <class Value, class FeatureOf>
+inline __attribute__((always_inline)) void some_scores_loop(const Value* values, FeatureOf feature, std::size_t n,
+                                                            const double* weights, std::size_t width,
+                                                            const std::uint32_t* classes, std::size_t count,
+                                                            double* scores) {
+    for (; count > 4; count -= 4, classes += 4, scores += 4) {
+        some_scores_of<4>(values, feature, n, weights, width, classes, scores);
+    }
+    switch (count) {
+        case 1:
+            return some_scores_of<1>(values, feature, n, weights, width, classes, scores);
+        case 2:
+            return some_scores_of<2>(values, feature, n, weights, width, classes, scores);
+        case 3:
+            return some_scores_of<3>(values, feature, n, weights, width, classes, scores);
+        case 4:
+            return some_scores_of<4>(values, feature, n, weights, width, classes, scores);
+        default:
+            return;
+    }
+}
+
+template <std::size_t count, class FeatureOf, class Value>
+inline __attribute__((always_inline)) void add_to_some(const Value* values, FeatureOf feature, std::size_t n,
+                                                       const std::uint32_t* classes, const double* changes,
+                                                       double* weights, std::size_t width) {
+    std::size_t to[count];
+    double change[count];
+    for (std::size_t c = 0; c < count; ++c) {
+        to[c] = classes[c];
+        change[c] = changes[c];
+    }
+    for (std::size_t k = 0; k < n; ++k) {
+        double* w = weights + feature(k) * width;
+        for (std::size_t c = 0; c < count; ++c) {
+            w[to[c]] += static_cast<double>(values[k]) * change[c];
+        }
+    }
+}
+
+template <std::size_t blocks, class FeatureOf, class Value>
+inline __attribute__((always_inline)) void add_blocks(const Value* values, FeatureOf feature, std::size_t n,
+                                                      const std::uint32_t* classes, const double* changes,
+                                                      std::size_t count, double* weights, std::size_t width) {
+    double all[blocks * class_block] = {};
+    for (std::size_t c = 0; c < count; ++c) {
+        all[classes[c]] = changes[c];
+    }
+    Block change[blocks];
+    for (std::size_t b = 0; b < blocks; ++b) {
+        change[b] = *reinterpret_cast<const Block*>(all + b * class_block);
+    }
+    for (std::size_t k = 0; k < n; ++k) {
+        Block* w = reinterpret_cast<Block*>(weights + feature(k) * width);
+        for (std::size_t b = 0; b < blocks; ++b) {
+            w[b] += static_cast<double>(values[k]) * change[b];
+        }
+    }
+}
+
+// A whole block costs as much as a single class.
+template <class Value, class FeatureOf>
+inline __attribute__((always_inline)) void add_loop(const Value* values, FeatureOf feature, std::size_t n,
+                                                    const std::uint32_t* classes, const double* changes,
+                                                    std::size_t count, double* weights, std::size_t width) {
+    if (width == class_block) {
+        return add_blocks<1>(values, feature, n, classes, changes, count, weights, width);
+    }
+    if (width == 2 * class_block) {
+        return add_blocks<2>(values, feature, n, classes, changes, count, weights, width);
+    }
+    if (width == 3 * class_block && count >= 3) {
+        return add_blocks<3>(values, feature, n, classes, changes, count, weights, width);
+    }
+    for (; count > 4; count -= 4, classes += 4, changes += 4) {
+        add_to_some<4>(values, feature, n, classes, changes, weights, width);
+    }
+    switch (count) {
+        case 1:
+            return add_to_some<1>(values, feature, n, classes, changes, weights, width);
+        case 2:
+            return add_to_some<2>(values, feature, n, classes, changes, weights, width);
+        case 3:
+            return add_to_some<3>(values, feature, n, classes, changes, weights, width);
+        case 4:
+            return add_to_some<4>(values, feature, n, classes, changes, weights, width);
+        default:
+            return;
+    }
+}
+
+// The feature of the k-th stored entry of a row.
+template <class Index>
+struct SparseFeature {
+    const Index* indices;
+    __attribute__((always_inline)) std::size_t operator()(std::size_t k) const {
+        return static_cast<std::size_t>(indices[k]);
+    }
+};
+struct DenseFeature {
+    __attribute__((always_inline)) std::size_t operator()(std::size_t k) const { return k; }
+};
+
+}  // namespace
+
+MAXMARGIN_CLONES double largest_score(const double* scores, std::size_t width) {
+    const Block* blocks = reinterpret_cast<const Block*>(scores);
+    Block largest = blocks[0];
+    for (std::size_t b = 1; b < width / class_block; ++b) {
+        largest = blocks[b] > largest ? blocks[b] : largest;
+    }
+    return std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
+}
+MAXMARGIN_CLONES double sum_above(const double* scores, std::size_t width, double shift) {
+    const Block* blocks = reinterpret_cast<const Block*>(scores);
+    Block sum = {}, zero = {};
+    for (std::size_t b = 0; b < width / class_block; ++b) {
+        const Block shifted = blocks[b] + shift;
+        sum += shifted > zero ? shifted : zero;
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+template <>
+MAXMARGIN_CLONES void class_scores(const float* values, const I32* indices, std::size_t n, const double* weights,
+                                   std::size_t width, double* scores) {
+    scores_loop(values, SparseFeature<I32>{indices}, n, weights, width, scores);
+}
+template <>
+MAXMARGIN_CLONES void some_class_scores(const float* values, const I32* indices, std::size_t n, const double* weights,
+                                        std::size_t width, const std::uint32_t* classes, std::size_t count,
+                                        double* scores) {
+    some_scores_loop(values, SparseFeature<I32>{indices}, n, weights, width, classes, count, scores);
+}
+template <>
+MAXMARGIN_CLONES void add_to_classes(const float* values, const I32* indices, std::size_t n,
+                                     const std::uint32_t* classes, const double* changes, std::size_t count,
+                                     double* weights, std::size_t width) {
+    add_loop(values, SparseFeature<I32>{indices}, n, classes, changes, count, weights, width);
+}
+template <>
+MAXMARGIN_CLONES void class_scores(const float* values, const I64* indices, std::size_t n, const double* weights,
+                                   std::size_t width, double* scores) {
+    scores_loop(values, SparseFeature<I64>{indices}, n, weights, width, scores);
+}
+template <>
+MAXMARGIN_CLONES void some_class_scores(const float* values, const I64* indices, std::size_t n, const double* weights,
+                                        std::size_t width, const std::uint32_t* classes, std::size_t count,
+                                        double* scores) {
+    some_scores_loop(values, SparseFeature<I64>{indices}, n, weights, width, classes, count, scores);
+}
+template <>
+MAXMARGIN_CLONES void add_to_classes(const float* values, const I64* indices, std::size_t n,
+                                     const std::uint32_t* classes, const double* changes, std::size_t count,
+                                     double* weights, std::size_t width) {
+    add_loop(values, SparseFeature<I64>{indices}, n, classes, changes, count, weights, width);
+}
+template <>
+MAXMARGIN_CLONES void class_scores(const float* values, std::size_t n, const double* weights, std::size_t width,
+                                   double* scores) {
+    scores_loop(values, DenseFeature{}, n, weights, width, scores);
+}
+template <>
+MAXMARGIN_CLONES void some_class_scores(const float* values, std::size_t n, const double* weights, std::size_t width,
+                                        const std::uint32_t* classes, std::size_t count, double* scores) {
+    some_scores_loop(values, DenseFeature{}, n, weights, width, classes, count, scores);
+}
+template <>
+MAXMARGIN_CLONES void add_to_classes(const float* values, std::size_t n, const std::uint32_t* classes,
+                                     const double* changes, std::size_t count, double* weights, std::size_t width) {
+    add_loop(values, DenseFeature{}, n, classes, changes, count, weights, width);
+}
+template <>
+MAXMARGIN_CLONES void class_scores(const double* values, const I32* indices, std::size_t n, const double* weights,
+                                   std::size_t width, double* scores) {
+    scores_loop(values, SparseFeature<I32>{indices}, n, weights, width, scores);
+}
+template <>
+MAXMARGIN_CLONES void some_class_scores(const double* values, const I32* indices, std::size_t n, const double* weights,
+                                        std::size_t width, const std::uint32_t* classes, std::size_t count,
+                                        double* scores) {
+    some_scores_loop(values, SparseFeature<I32>{indices}, n, weights, width, classes, count, scores);
+}
+template <>
+MAXMARGIN_CLONES void add_to_classes(const double* values, const I32* indices, std::size_t n,
+                                     const std::uint32_t* classes, const double* changes, std::size_t count,
+                                     double* weights, std::size_t width) {
+    add_loop(values, SparseFeature<I32>{indices}, n, classes, changes, count, weights, width);
+}
+template <>
+MAXMARGIN_CLONES void class_scores(const double* values, const I64* indices, std::size_t n, const double* weights,
+                                   std::size_t width, double* scores) {
+    scores_loop(values, SparseFeature<I64>{indices}, n, weights, width, scores);
+}
+template <>
+MAXMARGIN_CLONES void some_class_scores(const double* values, const I64* indices, std::size_t n, const double* weights,
+                                        std::size_t width, const std::uint32_t* classes, std::size_t count,
+                                        double* scores) {
+    some_scores_loop(values, SparseFeature<I64>{indices}, n, weights, width, classes, count, scores);
+}
+template <>
+MAXMARGIN_CLONES void add_to_classes(const double* values, const I64* indices, std::size_t n,
+                                     const std::uint32_t* classes, const double* changes, std::size_t count,
+                                     double* weights, std::size_t width) {
+    add_loop(values, SparseFeature<I64>{indices}, n, classes, changes, count, weights, width);
+}
+template <>
+MAXMARGIN_CLONES void class_scores(const double* values, std::size_t n, const double* weights, std::size_t width,
+                                   double* scores) {
+    scores_loop(values, DenseFeature{}, n, weights, width, scores);
+}
+template <>
+MAXMARGIN_CLONES void some_class_scores(const double* values, std::size_t n, const double* weights, std::size_t width,
+                                        const std::uint32_t* classes, std::size_t count, double* scores) {
+    some_scores_loop(values, DenseFeature{}, n, weights, width, classes, count, scores);
+}
+template <>
+MAXMARGIN_CLONES void add_to_classes(const double* values, std::size_t n, const std::uint32_t* classes,
+                                     const double* changes, std::size_t count, double* weights, std::size_t width) {
+    add_loop(values, DenseFeature{}, n, classes, changes, count, weights, width);
+}
+
+}  // namespace maxmargin

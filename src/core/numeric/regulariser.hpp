@@ -1,0 +1,23 @@
+// The regulariser r(w) of 1/2 |w|^2, and its conjugate r*(v) at the sums v of rows, which the dual subtracts. This is
+// the one place that knows its formula.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "numeric/simd.hpp"
+
+namespace maxmargin {
+
+struct Regulariser {
+    bool free_bias = false;  // the last weight is left out
+
+    double value(const std::vector<double>& w) const { return 0.5 * dot(w, w); }
+    // At sums whose last entry is zero where the bias is free: that is the condition of its dual variables.
+    double conjugate(const std::vector<double>& sums) const { return 0.5 * dot(sums, sums); }
+    double dot(const std::vector<double>& a, const std::vector<double>& b) const {
+        return dense_dot(a.data(), b.data(), a.size() - (free_bias ? 1 : 0));
+    }
+};
+
+}  // namespace maxmargin

@@ -1,0 +1,138 @@
+#include "numeric/simd.hpp"
+
+#include <algorithm>
+
+#include "numeric/clones.hpp"
+
+namespace maxmargin {
+namespace {
+
+// Eight independent sums: enough for the compiler to keep vector lanes busy without reordering additions on its own.
+template <class Value, class Other>
+inline __attribute__((always_inline)) double dot_loop(const Value* x, const Other* w, std::size_t n) {
+    double sums[8] = {};
+    std::size_t k = 0;
+    for (; k + 8 <= n; k += 8) {
+        for (std::size_t j = 0; j < 8; ++j) {
+            sums[j] += static_cast<double>(x[k + j]) * static_cast<double>(w[k + j]);
+        }
+    }
+    for (; k < n; ++k) {
+        sums[0] += static_cast<double>(x[k]) * static_cast<double>(w[k]);
+    }
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+template <class Value>
+inline __attribute__((always_inline)) void axpy_loop(double a, const Value* x, double* w, std::size_t n) {
+    for (std::size_t k = 0; k < n; ++k) {
+        w[k] += a * static_cast<double>(x[k]);
+    }
+}
+
+// In blocks, and as three loops, because these are what vectorises.
+inline __attribute__((always_inline)) double reach_loop(double score, double weight, const double* scores,
+                                                        const double* weights, double* net, std::size_t n) {
+    constexpr std::size_t block = 64;
+    double reached[block], sum = 0.0;
+    for (std::size_t first = 0; first < n; first += block) {
+        const std::size_t size = std::min(block, n - first);
+        for (std::size_t k = 0; k < size; ++k) {
+            reached[k] = score - scores[first + k] < 1.0 ? 1.0 : 0.0;
+        }
+        sum += dot_loop(reached, weights + first, size);
+        axpy_loop(-weight, reached, net + first, size);
+    }
+    return sum;
+}
+
+template <class Unsigned, class Index>
+inline __attribute__((always_inline)) std::uint64_t largest_loop(const Index* indices, std::size_t n) {
+    Unsigned largest = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+        largest = std::max(largest, static_cast<Unsigned>(indices[k]));
+    }
+    return largest;
+}
+
+// Counts in blocks, because counters of the indices' own width are the ones that vectorise.
+template <class Index>
+inline __attribute__((always_inline)) std::size_t falls_loop(const Index* indices, std::size_t n) {
+    constexpr std::size_t block = 4096;
+    std::size_t falls = 0;
+    for (std::size_t first = 1; first < n; first += block) {
+        Index count = 0;
+        for (std::size_t k = first; k < std::min(first + block, n); ++k) {
+            count += indices[k - 1] >= indices[k] ? 1 : 0;
+        }
+        falls += static_cast<std::size_t>(count);
+    }
+    return falls;
+}
+
+using I32 = std::int32_t;
+using I64 = std::int64_t;
+
+}  // namespace
+
+MAXMARGIN_CLONES double dense_dot(const float* x, const double* w, std::size_t n) {
+    return dot_loop(x, w, n);
+}
+MAXMARGIN_CLONES double dense_dot(const double* x, const double* w, std::size_t n) {
+    return dot_loop(x, w, n);
+}
+MAXMARGIN_CLONES double reach(double score, double weight, const double* scores, const double* weights, double* net,
+                              std::size_t n) {
+    return reach_loop(score, weight, scores, weights, net, n);
+}
+MAXMARGIN_CLONES double dense_squared_norm(const float* x, std::size_t n) {
+    return dot_loop(x, x, n);
+}
+MAXMARGIN_CLONES double dense_squared_norm(const double* x, std::size_t n) {
+    return dot_loop(x, x, n);
+}
+MAXMARGIN_CLONES void dense_axpy(double a, const float* x, double* w, std::size_t n) {
+    axpy_loop(a, x, w, n);
+}
+MAXMARGIN_CLONES void dense_axpy(double a, const double* x, double* w, std::size_t n) {
+    axpy_loop(a, x, w, n);
+}
+MAXMARGIN_CLONES std::uint64_t largest_index(const I32* i, std::size_t n) {
+    return largest_loop<std::uint32_t>(i, n);
+}
+MAXMARGIN_CLONES std::uint64_t largest_index(const I64* i, std::size_t n) {
+    return largest_loop<std::uint64_t>(i, n);
+}
+MAXMARGIN_CLONES std::size_t count_falls(const I32* i, std::size_t n) {
+    return falls_loop(i, n);
+}
+MAXMARGIN_CLONES std::size_t count_falls(const I64* i, std::size_t n) {
+    return falls_loop(i, n);
+}
+
+// Counters of one byte, emptied before they can overflow, let one instruction handle as many characters as fit.
+MAXMARGIN_CLONES void count_characters(const char* text, std::size_t n, char a, char b, std::size_t& count_a,
+                                       std::size_t& count_b) {
+    constexpr std::size_t lanes = 64, rounds = 255;
+    count_a = count_b = 0;
+    std::size_t i = 0;
+    while (i + lanes <= n) {
+        std::uint8_t found_a[lanes] = {}, found_b[lanes] = {};
+        for (std::size_t round = 0; round < rounds && i + lanes <= n; ++round, i += lanes) {
+            for (std::size_t j = 0; j < lanes; ++j) {
+                found_a[j] = static_cast<std::uint8_t>(found_a[j] + (text[i + j] == a));
+                found_b[j] = static_cast<std::uint8_t>(found_b[j] + (text[i + j] == b));
+            }
+        }
+        for (std::size_t j = 0; j < lanes; ++j) {
+            count_a += found_a[j];
+            count_b += found_b[j];
+        }
+    }
+    for (; i < n; ++i) {
+        count_a += text[i] == a;
+        count_b += text[i] == b;
+    }
+}
+
+}  // namespace maxmargin

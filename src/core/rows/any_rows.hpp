@@ -1,0 +1,110 @@
+// The rows of one matrix with their type erased, checked once and shared by all problems over it (one-versus-rest).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "rows/row_source.hpp"
+#include "rows/rows.hpp"
+
+namespace maxmargin {
+
+using RowsVariant =
+    std::variant<CsrRows<float, std::int32_t>, CsrRows<float, std::int64_t>, CsrRows<double, std::int32_t>,
+                 CsrRows<double, std::int64_t>, DenseRows<float>, DenseRows<double>>;
+
+// Beyond this, products of C, row norms and dual variables could overflow.
+inline constexpr double largest_squared_norm = 1e100;
+
+class AnyRows {
+  public:
+    // `rows` must have passed check_csr when it is sparse.
+    explicit AnyRows(RowsVariant rows) : rows_(std::move(rows)), norms_(std::make_unique<Norms>()) {
+        if (size() > std::numeric_limits<RowIndex>::max()) {
+            throw std::invalid_argument("X has " + std::to_string(size()) + " rows; at most 4294967295 are supported");
+        }
+    }
+
+    const RowsVariant& variant() const { return rows_; }
+    std::size_t size() const {
+        return std::visit([](const auto& rows) { return rows.size(); }, rows_);
+    }
+    std::size_t features() const {
+        return std::visit([](const auto& rows) { return rows.features(); }, rows_);
+    }
+    std::size_t stored() const {
+        return std::visit([](const auto& rows) { return rows.stored(); }, rows_);
+    }
+
+    // Computed when first asked for, once for all threads. Finds NaN and infinity on the way.
+    const std::vector<double>& squared_norms() const {
+        std::call_once(norms_->once, [this] {
+            norms_->values = std::visit([](const auto& rows) { return rows.squared_norms(); }, rows_);
+            for (std::size_t i = 0; i < norms_->values.size(); ++i) {
+                if (!(norms_->values[i] <= largest_squared_norm)) {
+                    throw std::invalid_argument("X contains NaN, infinity or values too large in row " +
+                                                std::to_string(i) +
+                                                " (counted from 0; squared norms must stay below 1e100)");
+                }
+            }
+        });
+        return norms_->values;
+    }
+
+    double mean_squared_norm() const {
+        const std::vector<double>& norms = squared_norms();
+        return std::accumulate(norms.begin(), norms.end(), 0.0) / static_cast<double>(norms.size());
+    }
+
+  private:
+    struct Norms {
+        std::once_flag once;
+        std::vector<double> values;
+    };
+
+    RowsVariant rows_;
+    std::unique_ptr<Norms> norms_;
+};
+
+// Row pointers must rise from 0 and stay within the arrays, column indices within the features: everything a kernel
+// trusts.
+template <class Index, class Pointer>
+void check_csr(const Index* indices, std::size_t stored, const Pointer* starts, std::size_t rows,
+               std::size_t features) {
+    if (starts[0] != 0) {
+        throw std::invalid_argument("the row pointers (indptr) of X must start at 0, not " + std::to_string(starts[0]));
+    }
+    for (std::size_t i = 0; i < rows; ++i) {
+        if (starts[i + 1] < starts[i]) {
+            throw std::invalid_argument("the row pointers (indptr) of X decrease at row " + std::to_string(i));
+        }
+    }
+    const auto used = static_cast<std::size_t>(starts[rows]);
+    if (used > stored) {
+        throw std::invalid_argument("the row pointers (indptr) of X end at " + std::to_string(used) + ", but only " +
+                                    std::to_string(stored) + " values are stored");
+    }
+    // As unsigned numbers negative indices are large, so one maximum finds both kinds of error.
+    const std::uint64_t limit =
+        std::min<std::uint64_t>(features, static_cast<std::uint64_t>(std::numeric_limits<Index>::max()) + 1);
+    if (used > 0 && largest_index(indices, used) >= limit) {
+        std::size_t k = 0;
+        while (static_cast<std::uint64_t>(static_cast<std::int64_t>(indices[k])) < limit) {
+            ++k;
+        }
+        throw std::invalid_argument("X has column index " + std::to_string(indices[k]) + " at position " +
+                                    std::to_string(k) + ", but only " + std::to_string(features) + " columns");
+    }
+}
+
+}  // namespace maxmargin

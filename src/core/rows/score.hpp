@@ -1,0 +1,13 @@
+// Scores of rows, for predictions.
+#pragma once
+
+#include <cstddef>
+
+#include "rows/any_rows.hpp"
+
+namespace maxmargin {
+
+// scores[i * classes + k] = w_k . x_i + intercept_k, with the w_k one after the other in `weights`.
+void score(const AnyRows& rows, const double* weights, const double* intercepts, std::size_t classes, double* scores);
+
+}  // namespace maxmargin

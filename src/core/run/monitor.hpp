@@ -1,0 +1,167 @@
+// How a running method talks to the outside: reports of its bounds, and a cheap poll for time limits and interrupts.
+// One monitor serves all stages of a fit, so that their epochs, seconds and reports go on from each other.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace maxmargin {
+
+// What a method is to reach, and how far it may go.
+struct Limits {
+    double tol;
+    std::int64_t max_iter;  // epochs, steps or cuts of a stage
+    double max_passes;      // work of a stage; ends with Exit::budget
+    double worth;           // passes more that it may need at its pace; likewise
+    double patience;        // epochs after which it is given up when it stalls; likewise
+    std::uint64_t seed;
+};
+
+struct Report {
+    std::int64_t epoch;
+    double seconds;
+    double check_seconds;  // the part of them spent on certificates and reports
+    double primal;
+    double dual;
+    double gap;
+    std::int64_t active;
+    const std::vector<double>& weights;  // those of the primal value, the bias last
+};
+
+// `budget` means that a stage has used up its work or gets nowhere, so that another method may go on; `epsilon` that
+// the stopping rule of a paper was met.
+enum class Exit { converged, max_iter, time_limit, stopped, budget, epsilon };
+
+struct Outcome {
+    Exit exit = Exit::converged;
+    std::int64_t epochs = 0;
+};
+
+class Monitor {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    // `on_report` returns true to stop the method; `interrupted` is asked about twenty times a second. With an interval
+    // of passes or seconds methods report that often, else whenever they certify.
+    Monitor(double time_limit, std::function<bool(const Report&)> on_report, std::function<bool()> interrupted,
+            double passes_between_reports = 0.0, double seconds_between_reports = 0.0)
+        : start_(Clock::now()),
+          last_(start_),
+          time_limit_(time_limit),
+          on_report_(std::move(on_report)),
+          interrupted_(std::move(interrupted)),
+          passes_between_reports_(passes_between_reports),
+          seconds_between_reports_(seconds_between_reports) {}
+
+    double seconds() const { return since(start_); }
+    double check_seconds() const { return check_seconds_; }
+
+    // Called from inside epochs; true: end now. The reason is in `exit()`.
+    bool poll(std::size_t work) {
+        work_ += work;
+        if (work_ < work_between_looks) {
+            return ended_;
+        }
+        work_ = 0;
+        return look();
+    }
+
+    bool look() {
+        if (ended_) {
+            return true;
+        }
+        if (seconds() >= time_limit_) {
+            end(Exit::time_limit);
+        } else if (!asked_ || since(last_) > 0.05) {
+            asked_ = true;
+            last_ = Clock::now();
+            if (interrupted_ && interrupted_()) {
+                end(Exit::stopped);
+            }
+        }
+        return ended_;
+    }
+
+    // Whether the interval that was asked for has passed; `passes` is the work done so far.
+    bool report_due(double passes) const {
+        return (passes_between_reports_ > 0.0 && passes >= reported_passes_ + passes_between_reports_) ||
+               (seconds_between_reports_ > 0.0 &&
+                seconds() - check_seconds_ >= reported_seconds_ + seconds_between_reports_);
+    }
+
+    // The bounds of a method, as the next line of the history. Work is counted from the start of its stage.
+    template <class Bounds>
+    void report(std::int64_t epoch, double passes, std::size_t active, const Bounds& bounds) {
+        const Checking checking(*this);
+        reported_passes_ = passes;
+        reported_seconds_ = seconds() - check_seconds_;
+        if (on_report_ && on_report_({epochs_before_ + epoch, seconds(), check_seconds_, bounds.primal(), bounds.dual(),
+                                      bounds.gap(), static_cast<std::int64_t>(active), bounds.weights()})) {
+            end(Exit::stopped);
+        }
+    }
+
+    // While one lives, time counts as spent on certificates and reports.
+    class Checking {
+      public:
+        explicit Checking(Monitor& monitor) : monitor_(monitor), outermost_(!monitor.checking_) {
+            monitor_.checking_ = true;
+            begin_ = Clock::now();
+        }
+        ~Checking() {
+            if (outermost_) {
+                monitor_.checking_ = false;
+                monitor_.check_seconds_ += since(begin_);
+            }
+        }
+        Checking(const Checking&) = delete;
+        Checking& operator=(const Checking&) = delete;
+
+      private:
+        Monitor& monitor_;
+        bool outermost_;
+        Clock::time_point begin_;
+    };
+
+    void end_stage(std::int64_t epochs) {
+        epochs_before_ += epochs;
+        reported_passes_ = 0.0;
+    }
+
+    bool ended() const { return ended_; }
+    Exit exit() const { return exit_; }
+
+  private:
+    static constexpr std::size_t work_between_looks = std::size_t{1} << 19;  // stored values: about a millisecond
+
+    static double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+    void end(Exit reason) {
+        if (ended_) {
+            return;  // the first reason is the true one
+        }
+        ended_ = true;
+        exit_ = reason;
+    }
+
+    Clock::time_point start_;
+    Clock::time_point last_;
+    double time_limit_;
+    std::function<bool(const Report&)> on_report_;
+    std::function<bool()> interrupted_;
+    double passes_between_reports_, seconds_between_reports_;
+    double reported_passes_ = 0.0, reported_seconds_ = 0.0;
+    std::int64_t epochs_before_ = 0;
+    std::size_t work_ = 0;
+    double check_seconds_ = 0.0;
+    bool checking_ = false;
+    bool ended_ = false;
+    bool asked_ = false;  // the first look always asks: a stop may have been wanted before the start
+    Exit exit_ = Exit::converged;
+};
+
+}  // namespace maxmargin

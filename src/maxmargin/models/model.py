@@ -1,0 +1,246 @@
+"""A trained model as plain arrays: what model files hold, and all the command line needs.
+
+scikit-learn's estimators are built from it and turned into it; both score and label rows by the functions here, so
+that the same model gives the same bits everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.problems.certificate import Certificate
+from maxmargin.problems.csr import Csr
+from maxmargin.problems.losses import Floats
+from maxmargin.problems.matrix import Matrix
+from maxmargin.problems.multiclass import MulticlassProblem, second_minus_first
+from maxmargin.problems.ranking import RankingProblem
+from maxmargin.solvers.solution import Report, Solution
+
+#: The classes of a model that ranks.
+NO_CLASSES: NDArray[Any] = np.zeros(0)
+
+
+def weight_rows(solved: Sequence[Floats]) -> Floats:
+    """The weights of a classifier, one row for two classes, else one per class, from those of each problem."""
+    weights = np.vstack(solved)
+    joint = solved[0].ndim == 2
+    return second_minus_first(weights) if joint and len(weights) == 2 else weights
+
+
+def dual_rows(problems: Sequence[Any], solutions: Sequence[Solution]) -> Csr:
+    """The signed dual variables of a classifier, in the same rows as its weights."""
+    if not isinstance(problems[0], MulticlassProblem):
+        return Csr.of_rows(
+            [problem.dual_coef(solution.alpha) for problem, solution in zip(problems, solutions, strict=True)]
+        )
+    dual_coef = problems[0].dual_coef(solutions[0].alpha)
+    if problems[0].n_classes > 2:
+        return dual_coef
+    second = dual_coef.rows(1, 2)  # the first is opposite to it, so that their difference is twice the second
+    return second._replace(data=2 * second.data)
+
+
+def linear_scores(X: Any, coef: Floats, intercept: Floats) -> Floats:
+    """``X @ coef.T + intercept``, one column per row of ``coef``."""
+    scores: Floats = Matrix.of(X).scores(coef, intercept)
+    return scores
+
+
+def best_index(scores: Floats) -> NDArray[np.intp]:
+    """The number of the class with the largest score; one score alone means the second where it is positive."""
+    single = scores.ndim == 1 or scores.shape[1] == 1
+    return (scores.ravel() > 0).astype(np.intp) if single else scores.argmax(axis=1)
+
+
+def labels_of_scores(scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
+    """The class with the largest score."""
+    return np.asarray(classes[best_index(scores)])
+
+
+class PairSummary(NamedTuple):
+    """Pairs of rows of different rank: all, in the wrong order, with equal scores, and the groups they belong to."""
+
+    all: float
+    swapped: float
+    tied: float
+    groups: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a model came about. Arrays have one entry per problem: one for each class, or one over all classes.
+
+    Attributes
+    ----------
+    primal, dual : ndarray
+        The certificate: the optimum lies between the two.
+    converged : bool
+        Whether every gap is at most the tolerance.
+    n_iter : int
+        Epochs or Newton steps, of the problem that took most.
+    solvers : list of str
+        The stages each problem went through.
+    n_support : ndarray of shape (n_classes,) or (1,)
+        Rows with a nonzero dual variable, by class; of a ranker in all.
+    history : list of lists of Report
+        The exact values along the way.
+    exits : list of str
+        Why each problem ended, if that is known: keys of ``maxmargin.solvers.solution.EXITS``.
+    dual_coef : Csr or None
+        Signed dual variables, one row for each row of ``coef``; ``coef`` is near ``dual_coef @ X``.
+    pairs : PairSummary or None
+        What a ranker makes of its training data.
+    """
+
+    primal: Floats
+    dual: Floats
+    converged: bool
+    n_iter: int
+    solvers: list[str]
+    n_support: NDArray[Any]
+    history: list[list[Report]] = field(default_factory=list, repr=False)
+    exits: list[str] = field(default_factory=list, repr=False)
+    dual_coef: Csr | None = field(default=None, repr=False)
+    pairs: PairSummary | None = None
+
+    def worst(self) -> tuple[str, Certificate]:
+        """Why the problem with the largest gap among those that fell short ended, and its certificate."""
+        entries = [
+            (exit_, Certificate(*pair))
+            for exit_, *pair in zip(self.exits, self.primal.tolist(), self.dual.tolist(), strict=True)
+        ]
+        return max(entries, key=lambda entry: (entry[0] != "converged", entry[1].gap))
+
+    @property
+    def gap(self) -> Floats:
+        """Relative duality gap of each problem."""
+        return np.array([Certificate(*pair).gap for pair in zip(self.primal, self.dual, strict=True)])
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained linear classifier.
+
+    Attributes
+    ----------
+    estimator : str
+        Name of the estimator it belongs to.
+    parameters : dict
+        The estimator's parameters.
+    classes : ndarray of shape (n_classes,)
+        The labels; none for a model that ranks.
+    coef : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights.
+    intercept : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    training : Training or None
+        How it was trained; None for models of other programs.
+    feature_names : list of str or None
+        Names of the features.
+    source : dict
+        How the training data were read, so that data to predict are read alike: ``zero_based`` for svmlight files,
+        ``label``, ``columns`` and ``header`` for tables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.models.model import Model
+    >>> model = Model("LinearSVC", {}, np.array(["no", "yes"]), np.array([[2.0]]), np.array([-1.0]))
+    >>> model.predict(np.array([[1.0], [0.0]])).tolist()
+    ['yes', 'no']
+    """
+
+    estimator: str
+    parameters: dict[str, Any]
+    classes: NDArray[Any]
+    coef: Floats
+    intercept: Floats
+    training: Training | None = None
+    feature_names: list[str] | None = None
+    source: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_solutions(
+        cls,
+        problems: list[Any],
+        solutions: list[Solution],
+        classes: NDArray[Any],
+        labels: NDArray[np.intp],
+        parameters: dict[str, Any],
+        **others: Any,
+    ) -> Model:
+        """The model of solved problems: one for two classes, one for each of more, or one over all classes."""
+        bias = parameters["intercept_scaling"] if parameters["fit_intercept"] else 0.0
+        weights = weight_rows([solution.weights for solution in solutions])
+        dual_coef = dual_rows(problems, solutions)
+        support = np.zeros(len(labels), dtype=bool)
+        support[dual_coef.indices] = True
+        return cls(
+            estimator="LinearSVC",
+            parameters=parameters,
+            classes=classes,
+            coef=np.ascontiguousarray(weights[:, :-1]),
+            intercept=bias * weights[:, -1],
+            training=Training(
+                primal=np.array([solution.certificate.primal for solution in solutions]),
+                dual=np.array([solution.certificate.dual for solution in solutions]),
+                converged=all(solution.converged for solution in solutions),
+                n_iter=max(solution.n_iter for solution in solutions),
+                solvers=[solution.solver for solution in solutions],
+                n_support=np.bincount(labels[support], minlength=len(classes)),
+                history=[solution.history for solution in solutions],
+                exits=[solution.exit for solution in solutions],
+                dual_coef=dual_coef,
+            ),
+            **others,
+        )
+
+    @classmethod
+    def of_ranking(
+        cls, problem: RankingProblem, solution: Solution, parameters: dict[str, Any], **others: Any
+    ) -> Model:
+        """The model of a solved ranking problem."""
+        coef = solution.weights[np.newaxis, :-1]
+        counts = problem.ranks.count(linear_scores(problem.matrix, coef, np.zeros(1)).ravel())
+        dual_coef = Csr.of_rows([solution.alpha])
+        return cls(
+            estimator="LinearRankSVM",
+            parameters=parameters,
+            classes=NO_CLASSES,
+            coef=coef,
+            intercept=np.zeros(1),
+            training=Training(
+                primal=np.array([solution.certificate.primal]),
+                dual=np.array([solution.certificate.dual]),
+                converged=solution.converged,
+                n_iter=solution.n_iter,
+                solvers=[solution.solver],
+                n_support=np.array([len(dual_coef.data)]),
+                history=[solution.history],
+                exits=[solution.exit],
+                dual_coef=dual_coef,
+                pairs=PairSummary(
+                    float(counts.all.sum()), float(counts.swapped.sum()), float(counts.tied.sum()), len(counts.groups)
+                ),
+            ),
+            **others,
+        )
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it orders rows instead of labelling them."""
+        return len(self.classes) == 0
+
+    def scores(self, X: Any) -> Floats:
+        """Scores of rows, one column per row of ``coef``."""
+        return linear_scores(X, self.coef, self.intercept)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of rows, or their scores if the model ranks."""
+        scores = self.scores(X)
+        return scores.ravel() if self.ranks else labels_of_scores(scores, self.classes)

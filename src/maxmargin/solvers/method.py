@@ -1,0 +1,96 @@
+"""What a method is: a small immutable object with its own options, which says what it takes and runs its C++ part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from maxmargin import _core
+from maxmargin.problems.losses import LOSSES, Loss
+
+if TYPE_CHECKING:
+    from maxmargin.solvers.run import Run
+
+#: What an exit of the core means to the caller of ``solve``.
+Exit = _core.Exit
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to solve problems.
+
+    A subclass states in its class variables what it takes, has its options as fields, and runs one stage of a fit in
+    ``run``. Methods are compared, copied and stored by their options.
+
+    Examples
+    --------
+    >>> from maxmargin import DualCoordinateDescent
+    >>> DualCoordinateDescent(shrinking=False) == DualCoordinateDescent(shrinking=False)
+    True
+    >>> DualCoordinateDescent().refuses("ranking")
+    'it solves binary problems'
+    """
+
+    #: The kinds of problems it takes: "binary", "crammer_singer", "weston_watkins", "ranking".
+    kinds: ClassVar[tuple[str, ...]] = ("binary",)
+    #: The losses of binary problems it takes.
+    losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
+    #: Whether it takes a bias outside the regulariser.
+    takes_free_bias: ClassVar[bool] = True
+    #: Whether it works on the dual variables; the others work on the weights. None is both.
+    is_dual: ClassVar[bool | None] = True
+
+    @property
+    def name(self) -> str:
+        """The name under which its reports appear."""
+        raise NotImplementedError
+
+    def run(self, problem: Any, state: Any, run: Run) -> Exit:
+        """Improve the bounds of ``state`` until they are within the tolerance or a limit is met."""
+        raise NotImplementedError
+
+    def refuses(self, kind: str, loss: Loss | None = None, penalize_bias: bool = True) -> str | None:
+        """Why it does not take such a problem; None if it does."""
+        if kind not in self.kinds:
+            return f"it solves {' and '.join(_KINDS[kind] for kind in self.kinds)}"
+        if kind == "binary" and loss is not None and not any(loss.is_like(LOSSES[name]) for name in self.losses):
+            return f"it works with {' or '.join(f'loss={name!r}' for name in self.losses)} only, not with {loss.name!r}"
+        if not penalize_bias and not self.takes_free_bias:
+            return "it knows no intercept outside the regulariser"
+        return None
+
+    def options(self) -> dict[str, Any]:
+        """Its options by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def with_shrinking(self, shrinking: bool) -> Method:
+        """The same with or without shrinking, if it knows any."""
+        options = self.options()
+        return type(self)(**{**options, "shrinking": shrinking}) if "shrinking" in options else self
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse an option that is not one of some words."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} is unknown; choose from {list(choices)}")
+
+
+def check_flags(method: Method, *names: str) -> None:
+    """Refuse options that are neither true nor false."""
+    for name in names:
+        if not isinstance(getattr(method, name), bool):
+            raise ValueError(f"{name} must be True or False, not {getattr(method, name)!r}")
+
+
+def check_epsilon(epsilon: Any) -> None:
+    """Refuse a stopping value of a paper that is no positive number."""
+    if epsilon is not None and not (isinstance(epsilon, (int, float)) and 0 < epsilon < float("inf")):
+        raise ValueError(f"epsilon must be a positive number or None, not {epsilon!r}")
+
+
+_KINDS = {
+    "binary": "binary problems",
+    "crammer_singer": "problems of Crammer & Singer",
+    "weston_watkins": "problems of Weston & Watkins",
+    "ranking": "ranking problems",
+}

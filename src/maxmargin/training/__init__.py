@@ -1,0 +1,1 @@
+"""Problems made of labels: classes, weights, threads, cross-validation."""

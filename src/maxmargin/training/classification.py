@@ -1,0 +1,233 @@
+"""Training a classifier: labels as problems over one matrix, each class against the rest or all classes at once.
+
+Threads share the matrix without a copy. Each problem has its own seed, which makes the result the same whatever the
+number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import StopFlag
+from maxmargin.problems.binary import BinaryProblem
+from maxmargin.problems.losses import LOSSES, Floats
+from maxmargin.problems.matrix import Matrix
+from maxmargin.problems.multiclass import FORMULATIONS, MulticlassProblem
+from maxmargin.solvers.auto import Auto
+from maxmargin.solvers.method import Method
+from maxmargin.solvers.methods import method_of
+from maxmargin.solvers.solution import Report, Solution
+from maxmargin.solvers.solve import solve
+from maxmargin.solvers.threads import map_threads
+
+#: How more than two classes are treated.
+MULTI_CLASS = ("ovr", *FORMULATIONS)
+#: The losses that do not contradict a formulation over all classes, which is a hinge loss by itself.
+JOINT_LOSSES = ("hinge", "squared_hinge")
+
+
+class Listener(Protocol):
+    """Follows one problem; a true ``report`` ends the whole training."""
+
+    def begin(self) -> None:
+        """The problem is about to be solved."""
+
+    def report(self, report: Report, weights: Floats) -> bool | None:
+        """One exact evaluation on the way."""
+
+    def end(self) -> None:
+        """The problem is solved, one way or another."""
+
+
+class Silent:
+    """A listener that does nothing."""
+
+    def begin(self) -> None:
+        """Nothing."""
+
+    def report(self, report: Report, weights: Floats) -> bool | None:
+        """Nothing."""
+
+    def end(self) -> None:
+        """Nothing."""
+
+
+def positive_classes(n_classes: int) -> list[int]:
+    """The class that is +1 in each binary problem. Two classes are one problem: the second against the first."""
+    return [1] if n_classes == 2 else list(range(n_classes))
+
+
+def problems_of(multi_class: str, n_classes: int) -> list[int | None]:
+    """The positive class of each binary problem, or None for the one problem over all classes."""
+    return list(positive_classes(n_classes)) if multi_class == "ovr" else [None]
+
+
+def choose_method(
+    solver: str | Method,
+    multi_class: str,
+    loss: str,
+    *,
+    penalize_bias: bool = True,
+    dual: bool | str = "auto",
+    shrinking: bool = True,
+) -> Method:
+    """The method for a classification; what does not go together is an error that says what does.
+
+    Examples
+    --------
+    >>> from maxmargin.training.classification import choose_method
+    >>> choose_method("auto", "ovr", "hinge", dual=True)
+    Auto(dual=True, shrinking=True)
+    """
+    kind = "binary" if multi_class == "ovr" else multi_class
+    if kind != "binary" and loss not in JOINT_LOSSES:
+        raise ValueError(f"loss={loss!r} does not work with multi_class={multi_class!r}, which is a hinge loss")
+    if kind != "binary" and not penalize_bias:
+        raise ValueError(
+            f"multi_class={multi_class!r} regularises its intercepts; one outside the regulariser needs "
+            "multi_class='ovr'"
+        )
+    method = method_of(solver, kind, LOSSES[loss] if kind == "binary" else None, penalize_bias)
+    if not isinstance(solver, str):
+        if not shrinking:
+            raise ValueError(
+                f"shrinking=False goes with the name of a solver; {type(solver).__name__} has its own option"
+            )
+    else:
+        method = method.with_shrinking(shrinking)
+    if dual == "auto":
+        return method
+    if isinstance(method, Auto):
+        return Auto(dual=bool(dual), shrinking=method.shrinking)
+    if method.is_dual is not bool(dual):
+        side = "dual variables" if method.is_dual else "weights"
+        raise ValueError(f"dual={dual} contradicts solver={solver!r}, which works on the {side}; use dual='auto'")
+    return method
+
+
+def train_classifier(
+    X: Any,
+    labels: NDArray[np.intp],
+    n_classes: int,
+    C: Any,
+    *,
+    multi_class: str = "ovr",
+    loss: str = "squared_hinge",
+    bias: float = 1.0,
+    penalize_bias: bool = True,
+    solver: str | Method = "auto",
+    seed: int = 0,
+    listeners: Sequence[Listener] | None = None,
+    starts: Sequence[Any] | None = None,
+    time_limit: float | None = None,
+    n_jobs: int = 1,
+    stop: StopFlag | None = None,
+    **options: Any,
+) -> tuple[list[Any], list[Solution]]:
+    """Make the problems of a classification and solve them.
+
+    Parameters
+    ----------
+    X : Matrix, ndarray or CSR matrix of shape (rows, features)
+        Used where it lies.
+    labels : array of shape (rows,)
+        Which class each row has, from 0 to ``n_classes - 1``.
+    n_classes : int
+        At least 2.
+    C : float or array of shape (rows,)
+        Weight of the loss.
+    multi_class : {"ovr", "crammer_singer", "weston_watkins"}, default="ovr"
+        One problem per class, or one over all classes, which has a hinge loss whatever ``loss`` is.
+    loss : str
+        The loss of one-versus-rest.
+    bias : float
+        Value of the constant column; 0 means none.
+    penalize_bias : bool, default=True
+        Whether its weight is regularised; always so for one problem over all classes.
+    solver : str or Method, default="auto"
+        The method.
+    seed : int
+        Seed of the solvers' random choices.
+    listeners : sequence, optional
+        One for each of `problems_of`.
+    starts : sequence, optional
+        Solutions of a similar training, or for each problem its row (or rows) of signed dual variables.
+    time_limit : float, optional
+        Seconds for all problems together.
+    n_jobs : int, default=1
+        Threads over problems.
+    stop : StopFlag, optional
+        Setting it from another thread ends the training.
+    **options
+        Passed to ``solve``.
+
+    Returns
+    -------
+    problems : list of BinaryProblem or of one MulticlassProblem
+        One for each of `problems_of`.
+    solutions : list of Solution
+        Their solutions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.training.classification import train_classifier
+    >>> _, [solution] = train_classifier(np.eye(3), np.arange(3), 3, 1.0, multi_class="weston_watkins", bias=0.0)
+    >>> solution.converged, solution.weights.shape
+    (True, (3, 4))
+    """
+    begin = time.perf_counter()
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit must be positive, not {time_limit}")
+    matrix = Matrix.of(X)
+    positives = problems_of(multi_class, n_classes)
+    check_memory(matrix.shape[1], n_classes if n_classes > 2 else 1)
+    heard = listeners or [Silent()] * len(positives)
+
+    def train(task: int, stop: StopFlag) -> tuple[Any, Solution]:
+        heard[task].begin()
+        positive = positives[task]
+        problem: Any
+        if positive is None:
+            problem = MulticlassProblem(matrix, labels, C, formulation=multi_class, n_classes=n_classes, bias=bias)
+        else:
+            y = np.where(labels == positive, np.int8(1), np.int8(-1))
+            problem = BinaryProblem(matrix, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias)
+        start = None if starts is None else starts[task]
+        solution = solve(
+            problem,
+            solver,
+            start=start if start is None or isinstance(start, Solution) else problem.alpha_of(start),
+            time_limit=None if time_limit is None else max(time_limit - (time.perf_counter() - begin), 1e-9),
+            seed=(seed + task * 0x9E3779B97F4A7C15) % 2**63,  # all different and far apart
+            callback=heard[task].report,
+            stop=stop,
+            **options,
+        )
+        if solution.exit == "stopped":
+            stop.set()  # a listener that stops one class stops them all
+        heard[task].end()
+        return problem, solution
+
+    solved = map_threads(train, range(len(positives)), n_jobs, stop)
+    return [problem for problem, _ in solved], [solution for _, solution in solved]
+
+
+def check_memory(features: int, problems: int) -> None:
+    """Refuse what could only end with the process being killed: weights are dense, whatever the rows are."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return  # not every system tells
+    needed = 8 * features * (2 * problems + 4)
+    if needed > memory:
+        raise MemoryError(
+            f"{features:,} features need about {needed / 2**30:,.0f} GB for weights, and this machine has "
+            f"{memory / 2**30:,.0f} GB; renumber the features without gaps"
+        )

@@ -1,0 +1,52 @@
+"""Rows are visited in shuffled pages, for memory's sake; this must not cost epochs on data that arrive in an order."""
+
+import numpy as np
+import pytest
+
+from maxmargin import BinaryProblem, DualCoordinateDescent, solve
+
+
+def text_like(rows=4000, features=2000, seed=0):
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((rows, features), density=0.01, rng=rng, format="csr", dtype=np.float32)
+    y = np.where(X @ rng.normal(size=features) > 0, 1, -1)
+    return X, y
+
+
+def epochs(X, y, solver, loss):
+    problem = BinaryProblem(X, y, 1.0, loss=loss, bias=1.0)
+    return np.median([solve(problem, solver=solver, tol=1e-4, seed=seed).n_iter for seed in range(5)])
+
+
+@pytest.mark.parametrize("solver", ["dcd", "avsf"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_data_sorted_by_class_converge_as_fast_as_shuffled(solver, loss):
+    X, y = text_like()
+    order = np.argsort(y, kind="stable")
+    assert epochs(X[order], y[order], solver, loss) <= 1.5 * epochs(X, y, solver, loss)
+
+
+@pytest.mark.parametrize("solver", ["dcd", "avsf"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_runs_of_equal_rows_converge_as_fast_as_shuffled(solver, loss):
+    X, y = text_like(rows=1000)
+    repeated = np.repeat(np.arange(1000), 8)
+    shuffled = np.random.default_rng(1).permutation(repeated)
+    assert epochs(X[repeated], y[repeated], solver, loss) <= 1.5 * epochs(X[shuffled], y[shuffled], solver, loss)
+
+
+def test_shrinking_changes_the_work_and_not_the_answer():
+    X, y = text_like()
+    problem = BinaryProblem(X, y, 1.0, loss="hinge", bias=1.0)
+    shrunk, plain = (solve(problem, DualCoordinateDescent(shrinking=flag), tol=1e-6) for flag in (True, False))
+    assert shrunk.certificate.primal == pytest.approx(plain.certificate.primal, rel=2e-6)
+    assert min(report.active for report in shrunk.history) < 4000
+    assert all(report.active == 4000 for report in plain.history)
+
+
+def test_adaptive_frequencies_leave_most_rows_behind():
+    X, y = text_like()
+    solution = solve(BinaryProblem(X, y, 100.0, loss="hinge", bias=1.0), solver="avsf", tol=1e-6)
+    assert solution.history[-1].active < 3000
