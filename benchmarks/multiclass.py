@@ -255,21 +255,10 @@ def accuracy(names: list[str], splits: int) -> Iterator[str]:
 
 def train_on(X: Any, y: Any, multi_class: str, C: Any, starts: Any = None) -> list[Solution]:
     """With weight 0 for the rows that are left out."""
-    n_classes = int(y.max()) + 1
-    listeners = [Silent()] * len(problems_of(multi_class, n_classes))
-    return train_classifier(
-        X,
-        y,
-        n_classes,
-        C,
-        multi_class=multi_class,
-        seed=0,
-        listeners=listeners,
-        bias=1.0,
-        loss="hinge",
-        tol=1e-2,
-        starts=starts,
+    _, solutions = train_classifier(
+        X, y, int(y.max()) + 1, C, multi_class=multi_class, loss="hinge", tol=1e-2, starts=starts
     )
+    return solutions
 
 
 def share_correct(solutions: list[Solution], X: Any, y: Any, rows: Any) -> float:

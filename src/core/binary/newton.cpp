@@ -13,6 +13,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "binary/bias_search.hpp"
@@ -59,14 +60,14 @@ class Newton {
             }
             const bool stuck = stalls(iteration, now);
             if (monitor_.look() || iteration >= limits_.max_iter || stuck) {
-                return finish(w, iteration, stuck ? Exit::budget : Exit::max_iter);
+                return finish(w, now, iteration, stuck ? Exit::budget : Exit::max_iter);
             }
             const bool stage_done = smoothing_ && now.smooth_gap < 0.5 * (now.primal - now.dual);
             const double gap = relative_gap(now.primal, now.dual);
             if (!stage_done) {
                 find_direction(curved_);
             }
-            if ((stage_done ? may_end_stage(gap) : promises_little(now.primal)) && end(w, gap)) {
+            if ((stage_done ? may_end_stage(gap) : promises_little(now.primal)) && end(w, now, false)) {
                 monitor_.report(iteration, static_cast<double>(iteration), curved_.size(), state_.bounds);
                 return {Exit::converged, iteration};
             }
@@ -90,7 +91,9 @@ class Newton {
     static constexpr double always_cheap = 2e7;           // stored values; some ten milliseconds
     static constexpr double close = 4.0;                  // to the tolerance, for coordinate descent to be tried
     static constexpr double polish_passes = 12.0;         // and how much of it
-    static constexpr double little = 0.1;                 // of the tolerance: what a step promises near the optimum
+    // Of the tolerance: what a step promises where only the dual value is missing, by conjugate gradients and with a
+    // matrix, whose next step mostly brings it.
+    static constexpr double little = 0.1, very_little = 1e-4;
     static constexpr int most_bias_trials = 10;
     static constexpr double rounding = 1e-10;  // of sum_i sign_i a_i, in sums of |a_i|
     static constexpr std::size_t first_cg_rounds = 30, more_cg_rounds = 10;
@@ -114,7 +117,8 @@ class Newton {
     // Whether the primal value is as good as it needs to be, so that only the dual one is missing.
     bool promises_little(double primal) {
         const double promise = -0.5 * dot(gradient_, direction_);
-        if (smoothing_ || promise > std::min(little * limits_.tol * std::abs(primal), next_end_)) {
+        const double share = hessian_ ? very_little : little;
+        if (smoothing_ || promise > std::min(share * limits_.tol * std::abs(primal), next_end_)) {
             return false;
         }
         next_end_ = 0.1 * promise;
@@ -122,20 +126,26 @@ class Newton {
     }
 
     // Better dual variables; true when they bring the gap within the tolerance. The alphas of w come back.
-    bool end(const std::vector<double>& w, double gap) {
-        std::vector<double> alphas = problem_.alphas();
-        NewtonEnd<Rows> dual(state_, problem_, limits_.tol, monitor_);
-        const double affordable = std::max(8.0 * static_cast<double>(problem_.rows.stored()), always_cheap);
-        if (hessian_) {
-            dual.refine(*hessian_, smooth_, curved_, w.back());
+    bool end(const std::vector<double>& w, const Values& now, bool last) {
+        const std::vector<double> alphas = problem_.alphas();
+        std::vector<double> sums = w;
+        dense_axpy(-1.0, gradient_.data(), sums.data(), sums.size());
+        if (problem_.bias.free) {
+            sums.back() = w.back();
         }
-        if (smoothing_ && !dual.reached() && free_variables_cost() <= affordable) {
-            dual.solve_free_variables(w.back());
+        NewtonEnd<Rows> dual(state_, problem_, limits_.tol, monitor_, std::move(sums), now.dual);
+        const double affordable = std::max(8.0 * static_cast<double>(problem_.rows.stored()), always_cheap);
+        if (smoothing_ && free_variables_cost() <= affordable) {
+            dual.solve_free_variables();
+        }
+        if (hessian_ && !dual.reached() && (last || !smoothing_)) {
+            dual.refine(*hessian_, smooth_, curved_);
         }
         if (!hessian_ && !dual.reached()) {
-            dual.solve_curved(smooth_, curved_, w.back());
+            dual.solve_curved(smooth_, curved_);
         }
-        if (smoothing_ && !dual.reached() && !problem_.bias.free && may_polish(gap)) {
+        const double gap = relative_gap(now.primal, now.dual);
+        if (smoothing_ && !dual.reached() && !problem_.bias.free && (last || may_polish(gap))) {
             next_polish_ = gap / close;
             dual.polish(polish_passes);
         }
@@ -143,8 +153,8 @@ class Newton {
         return state_.reached(limits_.tol, false, monitor_);
     }
 
-    Outcome finish(const std::vector<double>& w, std::int64_t iteration, Exit reason) {
-        const bool converged = !monitor_.ended() && end(w, 0.0);
+    Outcome finish(const std::vector<double>& w, const Values& now, std::int64_t iteration, Exit reason) {
+        const bool converged = !monitor_.ended() && end(w, now, true);
         if (converged) {
             monitor_.report(iteration, static_cast<double>(iteration), curved_.size(), state_.bounds);
         }

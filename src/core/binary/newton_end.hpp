@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "binary/certificate.hpp"
@@ -23,34 +24,16 @@ namespace maxmargin {
 template <RowSource Rows>
 class NewtonEnd {
   public:
-    NewtonEnd(BinaryState& state, const BinaryProblem<Rows>& problem, double tol, Monitor& monitor)
-        : state_(state), problem_(problem), tol_(tol), monitor_(monitor) {}
+    // `sums` are the weights of the variables as they are, with a bias to start from, and `dual` their dual value.
+    NewtonEnd(BinaryState& state, const BinaryProblem<Rows>& problem, double tol, Monitor& monitor,
+              std::vector<double> sums, double dual)
+        : state_(state), problem_(problem), tol_(tol), monitor_(monitor), sums_(std::move(sums)), dual_(dual) {}
 
     bool reached() const { return state_.bounds.gap() <= tol_; }
 
-    // The variables as they are, and their weights with the best bias for them. Returns the dual value.
-    double offer(double guess) {
-        if (problem_.bias.free) {
-            balance(problem_);
-        }
-        const double dual = dual_value(problem_, sums_);
-        state_.offer_variables(dual, problem_);
-        const Regulariser regulariser = problem_.regulariser();
-        double primal;
-        if (problem_.bias.free) {
-            sums_.back() = guess;
-            primal = regulariser.value(sums_) + set_best_bias(problem_, sums_);
-        } else {
-            primal = primal_value(problem_, sums_);
-        }
-        state_.bounds.offer_weights(primal, sums_);
-        return dual;
-    }
-
     // With what is left of their own equations, r = z - D a at the weights of a, the equations of the curved rows are
     // solved for the change: D da + x.d = r with d the sum of sign x da, so that d solves the system of a Newton step.
-    void refine(DenseHessian<Rows>& hessian, const Loss& smooth, const std::vector<RowIndex>& curved, double bias) {
-        double best = offer(bias);
+    void refine(DenseHessian<Rows>& hessian, const Loss& smooth, const std::vector<RowIndex>& curved) {
         hessian.set_curved(curved);
         for (int round = 0; round < most_refinements && !reached() && !monitor_.look(); ++round) {
             std::vector<double> d(sums_.size()), residual(curved.size());
@@ -68,41 +51,38 @@ class NewtonEnd {
                 const double change = residual[k] - problem_.margin(curved[k], d.data());
                 v.alpha = clip(v.alpha + change * smooth.inverse_diagonal(v.C()), smooth.lower, smooth.upper(v.C()));
             }
-            if (!keeps_improving(best)) {
+            if (!keeps_improving()) {
                 return;
             }
         }
     }
 
     // For the hinge: the variables between their bounds are solved for exactly (free_variables.hpp).
-    void solve_free_variables(double bias) {
+    void solve_free_variables() {
         FreeVariables<Rows> free(problem_);
-        double best = offer(bias);
-        if (reached() || !free.factorise()) {
+        if (!free.factorise()) {
             return;
         }
         for (int round = 0; round < most_rounds && !reached() && !monitor_.look(); ++round) {
             problem_.copy_alphas(before_);
             free.step(sums_);
-            if (!keeps_improving(best)) {
+            const bool improving = keeps_improving();
+            offer_weights();
+            if (!improving) {
                 return;
             }
         }
     }
 
     // With many features: the equations of the curved rows by conjugate gradients, cut off at the bounds.
-    void solve_curved(const Loss& smooth, const std::vector<RowIndex>& curved, double bias) {
-        problem_.sum_rows(sums_);
-        if (problem_.bias.free) {
-            sums_.back() = bias;
-        }
+    void solve_curved(const Loss& smooth, const std::vector<RowIndex>& curved) {
         const double most_work = most_dual_passes * static_cast<double>(problem_.rows.stored());
         solve_for_alphas(problem_, smooth, curved, most_work, monitor_, sums_);
         for (const RowIndex i : curved) {
             Variable& v = problem_.variables[i];
             v.alpha = clip(v.alpha, problem_.loss.lower, problem_.loss.upper(v.C()));
         }
-        offer(bias);
+        offer_variables();
     }
 
     // For the hinge, when the tolerance is near: some sweeps of dual coordinate descent, most of them over few rows.
@@ -125,21 +105,43 @@ class NewtonEnd {
                 break;
             }
         }
-        offer(sums_.back());
+        offer_variables();
     }
 
   private:
     static constexpr int most_refinements = 4, most_rounds = 4;
     static constexpr double most_dual_passes = 20.0;
 
-    // Offers the variables; where they are no better than `best`, those of before come back.
-    bool keeps_improving(double& best) {
-        const double dual = offer(sums_.back());
-        if (!(dual > best)) {
+    // The variables as they are; their weights go to `sums_`. Returns the dual value.
+    double offer_variables() {
+        const double bias = sums_.back();
+        if (problem_.bias.free) {
+            balance(problem_);
+        }
+        const double dual = dual_value(problem_, sums_);
+        state_.offer_variables(dual, problem_);
+        if (problem_.bias.free) {
+            sums_.back() = bias;
+        }
+        return dual;
+    }
+
+    // Their weights, with the best bias for them if it is free.
+    void offer_weights() {
+        const double primal = problem_.bias.free
+                                  ? set_best_bias(problem_, sums_) + problem_.regulariser().value(sums_)
+                                  : primal_value(problem_, sums_);
+        state_.bounds.offer_weights(primal, sums_);
+    }
+
+    // Offers the variables; where they are no better than before, those of before come back.
+    bool keeps_improving() {
+        const double dual = offer_variables();
+        if (!(dual > dual_)) {
             problem_.assign(before_);
             return false;
         }
-        best = dual;
+        dual_ = dual;
         return true;
     }
 
@@ -148,6 +150,7 @@ class NewtonEnd {
     double tol_;
     Monitor& monitor_;
     std::vector<double> sums_, before_;
+    double dual_;
 };
 
 }  // namespace maxmargin

@@ -11,8 +11,8 @@
 namespace maxmargin {
 namespace {
 
-// Rounding errors up to this share of the gap are nobody's concern.
-constexpr double harmless = 1e-2;
+// Rounding errors up to this share of the gap, or of a gap as small as numbers allow, are nobody's concern.
+constexpr double harmless = 1e-2, smallest_gap = 1e-11;
 // An optimum of zero is missed by squares of rounding errors; a primal value of this share of that at zero is zero.
 constexpr double negligible = 1e-28;
 
@@ -136,7 +136,7 @@ void BinaryState::verify(bool fresh) {
         }
         double dual = dual_value(problem, sums);
         double primal = fresh || bias.free ? bounds.primal() : primal_value(problem, w);
-        if (rounding_error(problem, sums, w) > harmless * (primal - dual)) {
+        if (rounding_error(problem, sums, w) > harmless * std::max(primal - dual, smallest_gap * std::abs(primal))) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);
         }

@@ -10,8 +10,8 @@
 namespace maxmargin {
 namespace {
 
-// Rounding errors up to this share of the gap are nobody's concern.
-constexpr double harmless = 1e-2;
+// Rounding errors up to this share of the gap, or of a gap as small as numbers allow, are nobody's concern.
+constexpr double harmless = 1e-2, smallest_gap = 1e-11;
 
 template <class Rows>
 double exact_primal(MulticlassProblem<Rows>& problem, const std::vector<double>& w) {
@@ -137,7 +137,7 @@ void MulticlassState::verify(bool fresh) {
         std::vector<double> sums;
         problem.rebuild_weights(sums);
         double dual = problem.dual(sums), primal = fresh ? bounds.primal() : problem.primal(w);
-        if (rounding_error(problem, sums) > harmless * (primal - dual)) {
+        if (rounding_error(problem, sums) > harmless * std::max(primal - dual, smallest_gap * std::abs(primal))) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);
         }
