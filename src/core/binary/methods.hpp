@@ -25,7 +25,8 @@ struct PegasosOptions {
 Outcome dual_coordinate_descent(BinaryState& state, const DescentOptions& options, const Limits& limits,
                                 Monitor& monitor);
 Outcome newton(BinaryState& state, const Limits& limits, Monitor& monitor);
-Outcome primal_coordinate_descent(BinaryState& state, const Limits& limits, Monitor& monitor);
+// `plane`: sweeps forward and back, each pair followed by a step in the plane of the last two moves (plane_step.hpp).
+Outcome primal_coordinate_descent(BinaryState& state, bool plane, const Limits& limits, Monitor& monitor);
 Outcome pegasos(BinaryState& state, const PegasosOptions& options, const Limits& limits, Monitor& monitor);
 
 }  // namespace maxmargin

@@ -128,9 +128,8 @@ class NewtonEnd {
 
     // Their weights, with the best bias for them if it is free.
     void offer_weights() {
-        const double primal = problem_.bias.free
-                                  ? set_best_bias(problem_, sums_) + problem_.regulariser().value(sums_)
-                                  : primal_value(problem_, sums_);
+        const double primal = problem_.bias.free ? set_best_bias(problem_, sums_) + problem_.regulariser().value(sums_)
+                                                 : primal_value(problem_, sums_);
         state_.bounds.offer_weights(primal, sums_);
     }
 

@@ -11,6 +11,7 @@
 #include "binary/columns.hpp"
 #include "binary/free_bias.hpp"
 #include "binary/methods.hpp"
+#include "binary/plane_step.hpp"
 #include "run/random.hpp"
 
 namespace maxmargin {
@@ -19,15 +20,18 @@ namespace {
 template <RowSource Rows>
 class PrimalCoordinateDescent {
   public:
-    PrimalCoordinateDescent(BinaryState& state, BinaryProblem<Rows> problem, const Limits& limits, Monitor& monitor)
+    PrimalCoordinateDescent(BinaryState& state, BinaryProblem<Rows> problem, bool plane, const Limits& limits,
+                            Monitor& monitor)
         : state_(state),
           problem_(problem),
+          in_plane_(plane),
           limits_(limits),
           monitor_(monitor),
           columns_(problem),
           slack_(problem.size()),
           largest_curvature_(problem.features() + 1),
-          random_(limits.seed) {
+          random_(limits.seed),
+          plane_(problem_) {
         for (std::size_t j = 0; j <= problem.features(); ++j) {
             visit(j, [&](std::size_t i, double x) {
                 largest_curvature_[j] += x * x * problem_.loss.inverse_diagonal(problem_.variables[i].C());
@@ -35,6 +39,11 @@ class PrimalCoordinateDescent {
             if (!columns_[j].rows.empty()) {
                 features_.push_back(static_cast<RowIndex>(j));
             }
+        }
+        random_.shuffle(std::span(features_));
+        if (in_plane_ && problem.size() >= problem.features()) {
+            std::stable_sort(features_.begin(), features_.end(),
+                             [this](RowIndex a, RowIndex b) { return largest_curvature_[a] > largest_curvature_[b]; });
         }
     }
 
@@ -52,12 +61,15 @@ class PrimalCoordinateDescent {
                     return {converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : Exit::max_iter, epoch};
                 }
             }
-            random_.shuffle(std::span(features_));
-            for (const RowIndex j : features_) {
-                step(j, w[j]);
-                if (monitor_.poll(2 * columns_[j].rows.size())) {
-                    break;
-                }
+            if (in_plane_) {
+                // An order that stays, forward and back: heavy columns first where they are few beside the rows.
+                plane_.begin(w, slack_);
+                sweep(features_.begin(), features_.end(), w);
+                sweep(features_.rbegin(), features_.rend(), w);
+                plane_.take(w, slack_);
+            } else {
+                random_.shuffle(std::span(features_));
+                sweep(features_.begin(), features_.end(), w);
             }
         }
     }
@@ -67,7 +79,15 @@ class PrimalCoordinateDescent {
     static constexpr double sufficient = 0.01;  // decrease, sigma of the paper
     static constexpr double shorter = 0.5;      // step, beta of the paper
 
-    // Both bounds: the weights as they are, and the dual variables that their slacks ask for.
+    template <class Iterator>
+    void sweep(Iterator begin, Iterator end, std::vector<double>& w) {
+        for (; begin != end && !monitor_.poll(2 * columns_[*begin].rows.size()); ++begin) {
+            step(*begin, w[*begin]);
+        }
+    }
+
+    // Both bounds: the weights as they are, and the dual variables that their slacks ask for, times the factor that is
+    // best for them. Far from the optimum they are much too large.
     void offer(const std::vector<double>& w) {
         const Monitor::Checking checking(monitor_);
         double losses = 0.0;
@@ -80,7 +100,17 @@ class PrimalCoordinateDescent {
         if (problem_.bias.free) {
             balance(problem_);
         }
-        state_.offer_variables(dual_value(problem_, sums_), problem_);
+        problem_.sum_rows(sums_);
+        double linear = 0.0;
+        for (const Variable& v : problem_.variables) {
+            linear += v.target * v.alpha;
+        }
+        const double quadratic = linear - problem_.dual_terms() + problem_.regulariser().conjugate(sums_);
+        const double factor = quadratic > 0.0 ? 0.5 * linear / quadratic : 1.0;
+        for (Variable& v : problem_.variables) {
+            v.alpha *= factor;
+        }
+        state_.offer_variables(factor * linear - factor * factor * quadratic, problem_);
     }
 
     // visit(row, sign_i x_ij) for the entries of a column.
@@ -152,6 +182,7 @@ class PrimalCoordinateDescent {
 
     BinaryState& state_;
     BinaryProblem<Rows> problem_;
+    bool in_plane_;
     const Limits& limits_;
     Monitor& monitor_;
     Columns<Rows> columns_;
@@ -160,13 +191,14 @@ class PrimalCoordinateDescent {
     std::vector<RowIndex> features_;
     std::size_t curved_ = 0;
     Random random_;
+    PlaneStep<Rows> plane_;
 };
 
 }  // namespace
 
-Outcome primal_coordinate_descent(BinaryState& state, const Limits& limits, Monitor& monitor) {
+Outcome primal_coordinate_descent(BinaryState& state, bool plane, const Limits& limits, Monitor& monitor) {
     return state.visit([&]<class Rows>(const BinaryProblem<Rows>& problem) {
-        return PrimalCoordinateDescent<Rows>(state, problem, limits, monitor).run();
+        return PrimalCoordinateDescent<Rows>(state, problem, plane, limits, monitor).run();
     });
 }
 

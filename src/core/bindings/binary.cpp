@@ -113,10 +113,11 @@ void bind_binary(nb::module_& m) {
         "state"_a, "limits"_a, "run"_a);
     m.def(
         "primal_coordinate_descent",
-        [](BinaryState& state, const Limits& limits, PyRun& run) {
-            return run.stage([&](Monitor& monitor) { return primal_coordinate_descent(state, limits, monitor); });
+        [](BinaryState& state, bool plane, const Limits& limits, PyRun& run) {
+            return run.stage(
+                [&](Monitor& monitor) { return primal_coordinate_descent(state, plane, limits, monitor); });
         },
-        "state"_a, "limits"_a, "run"_a);
+        "state"_a, "plane"_a, "limits"_a, "run"_a);
     m.def(
         "pegasos",
         [](BinaryState& state, const PegasosOptions& options, const Limits& limits, PyRun& run) {

@@ -40,9 +40,9 @@ PyRows dense_rows(const Matrix<Value>& values) {
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> py_score(const PyRows& x, const Matrix<double>& weights,
                                                      const Vector<double>& intercepts) {
-    const std::size_t classes = weights.shape(0);
-    if (weights.shape(1) != x.rows.features() || intercepts.shape(0) != classes) {
-        throw std::invalid_argument("weights must be classes x features and intercepts have one entry per class");
+    const std::size_t classes = weights.shape(1);
+    if (weights.shape(0) != x.rows.features() || intercepts.shape(0) != classes) {
+        throw std::invalid_argument("weights must be features x classes and intercepts have one entry per class");
     }
     auto* scores = new std::vector<double>(x.rows.size() * classes);
     nb::capsule owner(scores, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });

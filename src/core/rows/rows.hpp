@@ -11,6 +11,7 @@
 
 #include "numeric/cholesky.hpp"
 #include "numeric/class_kernels.hpp"
+#include "numeric/score_kernels.hpp"
 #include "numeric/simd.hpp"
 
 namespace maxmargin {
@@ -96,6 +97,14 @@ class CsrRows {
                         std::size_t width) const {
         maxmargin::add_to_classes(values_ + begin(i), indices_ + begin(i), stored(i), classes.data(), changes,
                                   classes.size(), weights, width);
+    }
+
+    // Scores of `count` rows from row `first` on, see score_kernels.hpp.
+    void scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
+                std::size_t classes, double* scores) const {
+        for (std::size_t i = first; i < first + count; ++i, scores += classes) {
+            sparse_scores(values_ + begin(i), indices_ + begin(i), stored(i), weights, intercepts, classes, scores);
+        }
     }
 
     // A += scale * x_i x_i', lower triangle.
@@ -207,6 +216,10 @@ class DenseRows {
     void add_to_classes(std::size_t i, std::span<const std::uint32_t> classes, const double* changes, double* weights,
                         std::size_t width) const {
         maxmargin::add_to_classes(row(i), features_, classes.data(), changes, classes.size(), weights, width);
+    }
+    void scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
+                std::size_t classes, double* scores) const {
+        dense_scores(row(first), count, features_, weights, intercepts, classes, scores);
     }
     void add_outer(std::size_t i, double scale, SymmetricMatrix& A) const {
         const Value* x = row(i);

@@ -6,11 +6,12 @@ void score(const AnyRows& any_rows, const double* weights, const double* interce
            double* scores) {
     std::visit(
         [&](const auto& rows) {
-            const std::size_t features = rows.features();
+            if (classes != 1) {
+                rows.scores(0, rows.size(), weights, intercepts, classes, scores);
+                return;
+            }
             for (std::size_t i = 0; i < rows.size(); ++i) {
-                for (std::size_t k = 0; k < classes; ++k) {
-                    scores[i * classes + k] = rows.dot(i, weights + k * features) + intercepts[k];
-                }
+                scores[i] = rows.dot(i, weights) + intercepts[0];
             }
         },
         any_rows.variant());

@@ -7,7 +7,7 @@
 
 namespace maxmargin {
 
-// scores[i * classes + k] = w_k . x_i + intercept_k, with the w_k one after the other in `weights`.
+// scores[i * classes + k] = w_k . x_i + intercept_k, with the weights of all classes of a feature side by side.
 void score(const AnyRows& rows, const double* weights, const double* intercepts, std::size_t classes, double* scores);
 
 }  // namespace maxmargin

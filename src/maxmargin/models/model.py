@@ -164,6 +164,10 @@ class Model:
     feature_names: list[str] | None = None
     source: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # Weights of a feature side by side: one pass over a row scores all classes.
+        object.__setattr__(self, "coef", np.asfortranarray(self.coef))
+
     @classmethod
     def of_solutions(
         cls,
@@ -184,7 +188,7 @@ class Model:
             estimator="LinearSVC",
             parameters=parameters,
             classes=classes,
-            coef=np.ascontiguousarray(weights[:, :-1]),
+            coef=weights[:, :-1],
             intercept=bias * weights[:, -1],
             training=Training(
                 primal=np.array([solution.certificate.primal for solution in solutions]),
