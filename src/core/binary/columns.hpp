@@ -2,11 +2,13 @@
 // a row that takes part. The constant column of the bias is the last one.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
 
 #include "binary/problem.hpp"
+#include "run/monitor.hpp"
 
 namespace maxmargin {
 
@@ -21,19 +23,27 @@ class Columns {
   public:
     using Value = typename Rows::value_type;
 
-    explicit Columns(const BinaryProblem<Rows>& problem) : starts_(problem.features() + 2) {
+    Columns(const BinaryProblem<Rows>& problem, Monitor& monitor)
+        : starts_(problem.features() + 2), ends_(problem.features() + 1) {
         const std::size_t constant = problem.features();
         auto for_each = [&](auto visit) {
             for (std::size_t i = 0; i < problem.size(); ++i) {
                 if (problem.variables[i].takes_part()) {
+                    if (monitor.poll(problem.rows.stored(i))) {
+                        return false;
+                    }
                     problem.rows.for_each(i, [&](std::size_t j, Value x) { visit(i, j, x); });
                     if (problem.bias.value != 0.0) {
                         visit(i, constant, static_cast<Value>(1));  // in units of the bias
                     }
                 }
             }
+            return true;
         };
-        for_each([&](std::size_t, std::size_t j, Value) { ++starts_[j + 1]; });
+        if (!for_each([&](std::size_t, std::size_t j, Value) { ++starts_[j + 1]; })) {
+            std::fill(starts_.begin(), starts_.end(), 0);  // out of time: all columns are empty
+            return;
+        }
         for (std::size_t j = 0; j <= constant; ++j) {
             starts_[j + 1] += starts_[j];
         }

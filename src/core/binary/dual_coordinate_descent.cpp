@@ -167,7 +167,7 @@ class DualCoordinateDescent {
     // Whether the gap is within the tolerance without the rounding errors of many steps. If not, the descent goes on
     // without them.
     bool is_verified() {
-        if (state_.bounds.gap() > limits_.tol || state_.reached(limits_.tol, true, monitor_)) {
+        if (state_.bounds.gap() > limits_.tol || state_.reached(limits_.tol, monitor_)) {
             return state_.bounds.gap() <= limits_.tol;
         }
         const double bias = w_.back();

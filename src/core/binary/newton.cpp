@@ -40,7 +40,7 @@ class Newton {
           gradient_(problem.features() + 1),
           direction_(problem.features() + 1) {
         if (gradient_.size() <= most_dense) {
-            hessian_.emplace(problem_);
+            hessian_.emplace(problem_, monitor);
         }
         if (smoothing_) {
             smooth_.diagonal_times_C = first_width;
@@ -53,7 +53,7 @@ class Newton {
         find_bias(w);
         for (std::int64_t iteration = 1;; ++iteration) {
             const Values now = differentiate(w);
-            const bool converged = state_.reached(limits_.tol, false, monitor_);
+            const bool converged = state_.reached(limits_.tol, monitor_);
             monitor_.report(iteration, static_cast<double>(iteration), curved_.size(), state_.bounds);
             if (converged) {
                 return {Exit::converged, iteration};
@@ -150,7 +150,7 @@ class Newton {
             dual.polish(polish_passes);
         }
         problem_.assign(alphas);
-        return state_.reached(limits_.tol, false, monitor_);
+        return state_.reached(limits_.tol, monitor_);
     }
 
     Outcome finish(const std::vector<double>& w, const Values& now, std::int64_t iteration, Exit reason) {
@@ -219,7 +219,7 @@ class Newton {
             gradient_.back() = feasible ? 0.0 : gradient_.back();
         }
         Values now{value + losses, state_.bounds.dual(), infinity};
-        state_.bounds.offer_weights(now.primal, w);
+        state_.bounds.offer_weights(now.primal, w, false);
         if (feasible) {
             now.dual = alphas - (smoothing_ ? 0.0 : terms) - conjugate;
             now.smooth_gap = (value + smooth_losses) - (alphas - terms - conjugate);
@@ -239,6 +239,9 @@ class Newton {
         }
         smooth_.diagonal_times_C *= narrowing;
         find_direction(curved);
+        if (monitor_.ended()) {
+            return;
+        }
         near_.collect(w, smooth_, reach * length());
         differentiate(w);
         if (!(dot(gradient_, direction_) < 0.0)) {

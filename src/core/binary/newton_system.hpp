@@ -20,14 +20,15 @@ namespace maxmargin {
 template <class Rows>
 class DenseHessian {
   public:
-    explicit DenseHessian(const BinaryProblem<Rows>& problem)
+    DenseHessian(const BinaryProblem<Rows>& problem, Monitor& monitor)
         : problem_(problem),
+          monitor_(monitor),
           size_(problem.features() + 1),
           curved_(problem.size(), false),
           scatter_(size_),
           factor_(size_) {}
 
-    // `rows` are those that are curved now; all others are not.
+    // `rows` are those that are curved now; all others are not. When time runs out meanwhile, the sum is useless.
     void set_curved(std::span<const RowIndex> rows) {
         std::vector<bool> now(problem_.size(), false);
         std::size_t entering = 0;
@@ -49,6 +50,9 @@ class DenseHessian {
         for (const RowIndex i : rows) {
             if (!curved_[i]) {
                 add_outer(i, problem_.variables[i].C());
+                if (monitor_.poll(problem_.rows.stored(i) * problem_.rows.stored(i))) {
+                    return;
+                }
             }
         }
         curved_.swap(now);
@@ -61,7 +65,8 @@ class DenseHessian {
         const double scale = 1.0 / diagonal_times_C, bias_curvature = scale * scatter_.row(size_ - 1)[size_ - 1];
         // A free bias gets a trace of a regulariser, or without curved rows one that holds it where it is.
         const double free_last = bias_curvature > 0.0 ? 1e-12 * bias_curvature : 1.0;
-        return solve_shifted(scatter_, scale, factor_, d, problem_.bias.free ? free_last : 1.0);
+        return solve_shifted(scatter_, scale, factor_, d, problem_.bias.free ? free_last : 1.0,
+                             [this](std::size_t work) { return monitor_.poll(work); });
     }
 
     // Forget the sum, so that the next set_curved builds it anew without the rounding errors of many small changes.
@@ -81,6 +86,7 @@ class DenseHessian {
     }
 
     const BinaryProblem<Rows>& problem_;
+    Monitor& monitor_;
     std::size_t size_;
     std::vector<bool> curved_;
     std::vector<RowIndex> members_;

@@ -27,7 +27,7 @@ class PrimalCoordinateDescent {
           in_plane_(plane),
           limits_(limits),
           monitor_(monitor),
-          columns_(problem),
+          columns_(problem, monitor),
           slack_(problem.size()),
           largest_curvature_(problem.features() + 1),
           random_(limits.seed),
@@ -50,12 +50,12 @@ class PrimalCoordinateDescent {
     Outcome run() {
         std::vector<double> w = state_.bounds.weights();
         for (std::int64_t epoch = 0;; ++epoch) {
-            const bool last = epoch > 0 && (monitor_.look() || epoch >= limits_.max_iter);
+            const bool last = monitor_.look() || epoch >= limits_.max_iter;
             const auto passes = static_cast<double>(epoch);
             if (last || epoch % epochs_between_checks == 0 || monitor_.report_due(passes)) {
                 find_slacks(w);  // without the rounding errors of many steps
                 offer(w);
-                const bool converged = state_.reached(limits_.tol, true, monitor_);
+                const bool converged = state_.reached(limits_.tol, monitor_);
                 monitor_.report(epoch, passes, curved_, state_.bounds);
                 if (converged || last || monitor_.ended()) {
                     return {converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : Exit::max_iter, epoch};

@@ -120,7 +120,10 @@ void BinaryState::start(std::span<const double> alphas, std::span<const double> 
     });
 }
 
-void BinaryState::verify(bool fresh) {
+void BinaryState::verify() {
+    if (bounds.are_exact()) {
+        return;
+    }
     visit([&](const auto& problem) {
         const std::vector<double> before = problem.alphas();
         problem.assign(bounds.variables());
@@ -135,12 +138,12 @@ void BinaryState::verify(bool fresh) {
             bounds.replace_weights(value, std::move(best));
         }
         double dual = dual_value(problem, sums);
-        double primal = fresh || bias.free ? bounds.primal() : primal_value(problem, w);
+        double primal = bounds.primal_is_plain() || bias.free ? bounds.primal() : primal_value(problem, w);
         if (rounding_error(problem, sums, w) > harmless * std::max(primal - dual, smallest_gap * std::abs(primal))) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);
         }
-        if (!std::isfinite(primal) || std::isnan(dual)) {
+        if (!std::isfinite(primal) || !std::isfinite(dual)) {
             problem.assign(before);
             throw std::invalid_argument("the objective is no longer a finite number: X was changed during the fit");
         }

@@ -51,15 +51,15 @@ class BinaryState {
     // Replaces the bounds by exact values of the best weights and the best variables. `fresh` says that the primal
     // value is known to be that of the weights but for rounding. Throws std::invalid_argument where it is no number,
     // which only happens when the data were changed meanwhile.
-    void verify(bool fresh);
+    void verify();
 
     // Whether the bounds are within the tolerance, and still are when they are verified.
-    bool reached(double tol, bool fresh, Monitor& monitor) {
+    bool reached(double tol, Monitor& monitor) {
         if (bounds.gap() > tol) {
             return false;
         }
         const Monitor::Checking checking(monitor);
-        verify(fresh);
+        verify();
         return bounds.gap() <= tol;
     }
 

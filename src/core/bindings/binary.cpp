@@ -71,7 +71,7 @@ void bind_binary(nb::module_& m) {
              "bias"_a, "free_bias"_a)
         .def("start", &start, "alpha"_a.none(), "weights"_a.none())
         .def(
-            "verify", [](BinaryState& state) { state.verify(false); }, nb::call_guard<nb::gil_scoped_release>())
+            "verify", [](BinaryState& state) { state.verify(); }, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("primal", [](const BinaryState& state) { return state.bounds.primal(); })
         .def_prop_ro("dual", [](const BinaryState& state) { return state.bounds.dual(); })
         .def("weights", [](const BinaryState& state) { return to_numpy(std::vector(state.bounds.weights())); })

@@ -89,7 +89,7 @@ void bind_multiclass(nb::module_& m) {
              "bias"_a)
         .def("start", &start, "alpha"_a.none(), "weights"_a.none())
         .def(
-            "verify", [](MulticlassState& state) { state.verify(false); }, nb::call_guard<nb::gil_scoped_release>())
+            "verify", [](MulticlassState& state) { state.verify(); }, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("primal", [](const MulticlassState& state) { return state.bounds.primal(); })
         .def_prop_ro("dual", [](const MulticlassState& state) { return state.bounds.dual(); })
         .def("weights", [](const MulticlassState& state) { return to_numpy(std::vector(state.bounds.weights())); })

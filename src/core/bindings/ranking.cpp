@@ -104,7 +104,7 @@ void bind_ranking(nb::module_& m) {
 
     nb::class_<RankingState>(m, "RankingState")
         .def("__init__", &make_state, nb::keep_alive<1, 2>(), "rows"_a, "pairs"_a, "C"_a, "points"_a.none())
-        .def("verify", [](RankingState& state) { state.verify(true); })
+        .def("verify", [](RankingState& state) { state.verify(); })
         .def_prop_ro("primal", [](const RankingState& state) { return state.bounds.primal(); })
         .def_prop_ro("dual", [](const RankingState& state) { return state.bounds.dual(); })
         .def("weights", [](const RankingState& state) { return to_numpy(std::vector(state.bounds.weights())); })

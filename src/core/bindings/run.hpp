@@ -30,7 +30,7 @@ class PyRun {
         Outcome outcome;
         {
             nb::gil_scoped_release unlocked;
-            outcome = method(*monitor_);
+            outcome = monitor_->look() ? Outcome{monitor_->exit(), 0} : method(*monitor_);
         }
         if (failure_) {
             std::rethrow_exception(failure_);

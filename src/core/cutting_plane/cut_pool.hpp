@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -26,12 +28,16 @@ using Mixture = std::vector<std::pair<double, CutPointer>>;
 
 class CutPool {
   public:
-    const CutPointer& add(Cut cut) {
+    // Null, and nothing is changed, for a cut that is not of finite numbers.
+    CutPointer add(Cut cut) {
         std::vector<double> products{0.0};
         for (const LiveCut& other : cuts_) {
             products.push_back(dot(other.cut->normal, cut.normal));
         }
         products.push_back(dot(cut.normal, cut.normal));
+        if (!std::isfinite(std::accumulate(products.begin(), products.end(), cut.offset))) {
+            return nullptr;
+        }
         master_.add(std::move(products), cut.offset);
         cuts_.push_back({std::make_shared<const Cut>(std::move(cut)), 0});
         return cuts_.back().cut;

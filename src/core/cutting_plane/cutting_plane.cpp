@@ -26,7 +26,7 @@ Outcome cut_hinge(BinaryState& state, const CuttingOptions& options, const Limit
     const std::vector<double> point = state.bounds.weights();
     start.points = point;
     auto deliver = [&](double primal, const std::vector<double>& weights, const Unfolded& found) {
-        state.bounds.offer_weights(primal, weights);
+        state.bounds.offer_weights(primal, weights, false);
         for (std::size_t i = 0; i < state.variables.size(); ++i) {
             Variable& v = state.variables[i];
             v.alpha = clip(v.sign() * found.coefficients[i], 0.0, v.C());  // shares add up to 1 but for rounding
@@ -36,7 +36,7 @@ Outcome cut_hinge(BinaryState& state, const CuttingOptions& options, const Limit
             problem.sum_rows(sums);
             state.offer_variables(problem.dual_terms() - problem.regulariser().conjugate(sums), problem);
         });
-        return state.reached(limits.tol, false, monitor);
+        return state.reached(limits.tol, monitor);
     };
     return CuttingPlane(state.rows(), state.bias.value, risk, options, limits, monitor).run(start, deliver);
 }
@@ -61,7 +61,7 @@ Outcome cut_classes(MulticlassState& state, const CuttingOptions& options, const
     const std::vector<double> point = state.bounds.weights();
     start.points = point;
     auto deliver = [&](double primal, const std::vector<double>& weights, const Unfolded& found) {
-        state.bounds.offer_weights(primal, weights);
+        state.bounds.offer_weights(primal, weights, false);
         std::vector<ClassValue> list;
         for (std::size_t i = 0; i < rows; ++i) {
             const MulticlassRow& row = state.variables.rows[i];
@@ -83,7 +83,7 @@ Outcome cut_classes(MulticlassState& state, const CuttingOptions& options, const
             problem.rebuild_weights(sums);
             state.offer_variables(problem.dual(sums));
         });
-        return state.reached(limits.tol, false, monitor);
+        return state.reached(limits.tol, monitor);
     };
     return CuttingPlane(state.rows(), state.bias, risk, options, limits, monitor).run(start, deliver);
 }
@@ -108,13 +108,13 @@ Outcome cut_pairs(RankingState& state, const CuttingOptions& options, const Limi
             best = {std::move(found.coefficients), found.sum};
             state.points = std::move(found.points);
         });
-        return state.reached(limits.tol, false, monitor);
+        return state.reached(limits.tol, monitor);
     };
     return CuttingPlane(state.rows(), 0.0, risk, options, limits, monitor).run(start, deliver);
 }
 
-void RankingState::verify(bool) {
-    if (!std::isfinite(bounds.primal()) || std::isnan(bounds.dual())) {
+void RankingState::verify() {
+    if (!std::isfinite(bounds.primal()) || !std::isfinite(bounds.dual())) {
         throw std::invalid_argument("the objective is no longer a finite number: X was changed during the fit");
     }
     bounds.correct(bounds.primal(), std::min(bounds.dual(), bounds.primal()));

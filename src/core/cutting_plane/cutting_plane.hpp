@@ -72,13 +72,15 @@ class CuttingPlane {
     Outcome run(const CutStart& known, const Deliver& deliver) {
         start(known);
         double finish_at = limits_.tol;
+        double begin = monitor_.seconds(), iteration = 0.0;
         for (std::int64_t cuts = 1;; ++cuts) {
             const bool in_time = next_master_point();
             const bool solved =
                 in_time && options_.epsilon > 0.0 && master_->objective() - dual_ <= options_.epsilon * risk_.weight();
             monitor_.report(cuts, static_cast<double>(cuts), pool_.in_use(), bounds_);
-            const bool strange = in_time && !std::isfinite(master_->objective());
-            const bool last = monitor_.look() || cuts >= limits_.max_iter || solved || strange;
+            const bool strange = strange_ || (in_time && !std::isfinite(master_->objective()));
+            const bool last =
+                monitor_.look(unfolding_seconds() + iteration) || cuts >= limits_.max_iter || solved || strange;
             if (last || bounds_.gap() <= finish_at) {
                 const Monitor::Checking checking(monitor_);
                 if (deliver(bounds_.primal(), bounds_.weights(), unfold(bounds_.variables()))) {
@@ -95,6 +97,7 @@ class CuttingPlane {
             } else {
                 add_cut(*master_);
             }
+            iteration = monitor_.seconds() - std::exchange(begin, monitor_.seconds());
         }
     }
 
@@ -220,21 +223,25 @@ class CuttingPlane {
         monitor_.poll(8 * taking_part_.size() * width_);
     }
 
-    const CutPointer& add_cut(const CutPoint& point) {
+    CutPointer add_cut(const CutPoint& point) {
         std::vector<double> normal;
         combine_rows(point.coefficients, normal);
         const bool keep = point.coefficients.size() <= few_to_keep;
-        return pool_.add(
+        CutPointer cut = pool_.add(
             {std::move(normal), point.offset, point.weights, keep ? point.coefficients : std::vector<double>()});
+        strange_ = strange_ || !cut;
+        return cut;
     }
 
     // The solution of the master problem, its value D, and the risk there. False when time has run out.
     bool next_master_point() {
         dual_ = pool_.solve(master_->weights);
         bounds_.offer_variables(dual_, [this](Mixture& best) { pool_.copy_mixture(best); });
+        const double before = monitor_.seconds();
         const bool in_time = find_scores(master_->weights, master_->scores);
         if (in_time) {
             touch(*master_);
+            seconds_per_touch_ = monitor_.seconds() - before;
             bounds_.offer_weights(master_->objective(), master_->weights);
         }
         if (!options_.keep_cuts) {
@@ -354,6 +361,11 @@ class CuttingPlane {
         });
     }
 
+    double unfolding_seconds() const {
+        const bool kept = taking_part_.size() * width_ <= few_to_keep;
+        return kept ? 0.0 : static_cast<double>(bounds_.variables().size()) * seconds_per_touch_;
+    }
+
     // The dual variables of a mixture of cuts. With many rows the cuts' own coefficients are not kept, and found again
     // by touching the risk where they touch it; this goes on past all limits.
     Unfolded unfold(const Mixture& parts) {
@@ -397,6 +409,8 @@ class CuttingPlane {
     double dual_ = 0.0;
     CutPointer master_cut_;           // the last one made at the master problem's point
     int patience_ = 1, waiting_ = 0;  // iterations until the next one
+    double seconds_per_touch_ = 0.0;
+    bool strange_ = false;  // a cut was not of finite numbers
     bool unlimited_ = false;
 };
 

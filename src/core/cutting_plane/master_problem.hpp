@@ -151,6 +151,9 @@ class MasterProblem {
                 shares_[k] = 0.0;
             }
         }
+        if (used_.empty()) {
+            append(0);
+        }
     }
 
     void make_sum_one() {

@@ -26,14 +26,14 @@ class RankingState {
           bounds(weight, std::vector<double>(rows.features() + 1), {std::vector<double>(rows.size()), 0.0}),
           rows_(rows) {}
 
-    // As in BinaryState; the values of cutting planes are always fresh.
-    void verify(bool fresh);
-    bool reached(double tol, bool fresh, Monitor& monitor) {
+    // As in BinaryState.
+    void verify();
+    bool reached(double tol, Monitor& monitor) {
         if (bounds.gap() > tol) {
             return false;
         }
         const Monitor::Checking checking(monitor);
-        verify(fresh);
+        verify();
         return bounds.gap() <= tol;
     }
 

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -63,9 +64,9 @@ class MulticlassNewton {
             find_curved();
             bool converged = false;
             if (!rough) {
-                state_.bounds.offer_weights(primal, w);
+                state_.bounds.offer_weights(primal, w, false);
                 state_.offer_variables(dual);
-                converged = state_.reached(tol_, false, monitor_);
+                converged = state_.reached(tol_, monitor_);
                 monitor_.report(outcome.epochs, static_cast<double>(outcome.epochs), curved_.size(), state_.bounds);
             }
             const double gap = std::max(primal - dual, 0.0);
@@ -117,12 +118,15 @@ class MulticlassNewton {
     }
 
     // The variables that `w` asks for; returns the losses at `w`.
+    // Not a number when time has run out.
     double pass(const std::vector<double>& w, double width) {
         double losses = 0.0;
         for (std::size_t k = 0; k < all_.size(); ++k) {
             const std::size_t i = all_[k];
             losses += problem_.follow(i, w.data(), center_, width / problem_.variables().rows[i].C, sums_.data());
-            monitor_.poll(problem_.visit_cost(i) / class_block);
+            if (monitor_.poll(problem_.visit_cost(i) / class_block)) {
+                return std::numeric_limits<double>::quiet_NaN();
+            }
         }
         return losses;
     }
@@ -149,6 +153,10 @@ class MulticlassNewton {
         const std::size_t stride = exact ? 1 : 1 + curved_.size() / enough;
         for (std::size_t k = 0; k < curved_.size(); k += stride) {
             add_row(curved_[k], static_cast<double>(stride) / width);
+            const std::size_t stored = problem_.rows().stored(curved_[k]);
+            if (monitor_.poll(stored * stored * free_.size() * free_.size())) {
+                return false;
+            }
         }
         const std::size_t classes = problem_.classes(), wide = problem_.width();
         std::vector<double> d(classes * columns_);
@@ -166,7 +174,7 @@ class MulticlassNewton {
                 d[r * columns_ + j] = sums_[j * wide + r] - w[j * wide + r];
             }
         }
-        if (!solve_shifted(hessian_, 1.0, factor_, d)) {
+        if (!solve_shifted(hessian_, 1.0, factor_, d, 1.0, [this](std::size_t work) { return monitor_.poll(work); })) {
             return false;
         }
         for (std::size_t r = 0; r < classes; ++r) {

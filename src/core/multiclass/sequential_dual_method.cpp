@@ -163,7 +163,7 @@ class SequentialDualMethod {
             trust_ = std::clamp((primal - dual_) / estimate, 0.1, 1.0);
         }
         const bool hoped = state_.bounds.gap() <= limits_.tol;
-        const bool converged = state_.reached(limits_.tol, true, monitor_);
+        const bool converged = state_.reached(limits_.tol, monitor_);
         if (hoped && !converged) {
             problem_.rebuild_weights(w_);
         }

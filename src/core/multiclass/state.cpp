@@ -129,19 +129,22 @@ void MulticlassState::start(std::span<const double> values, std::span<const std:
     });
 }
 
-void MulticlassState::verify(bool fresh) {
+void MulticlassState::verify() {
+    if (bounds.are_exact()) {
+        return;
+    }
     MulticlassVariables best = bounds.variables();
     std::swap(variables, best);
     visit([&](auto& problem) {
         const std::vector<double>& w = bounds.weights();
         std::vector<double> sums;
         problem.rebuild_weights(sums);
-        double dual = problem.dual(sums), primal = fresh ? bounds.primal() : problem.primal(w);
+        double dual = problem.dual(sums), primal = bounds.primal_is_plain() ? bounds.primal() : problem.primal(w);
         if (rounding_error(problem, sums) > harmless * std::max(primal - dual, smallest_gap * std::abs(primal))) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);
         }
-        if (std::isfinite(primal) && !std::isnan(dual)) {
+        if (std::isfinite(primal) && std::isfinite(dual)) {
             bounds.correct(primal, std::min(dual, primal));
         } else {
             bounds.correct(std::numeric_limits<double>::quiet_NaN(), 0.0);

@@ -40,13 +40,13 @@ class MulticlassState {
                std::span<const std::int64_t> starts, std::span<const double> weights);
 
     // As in BinaryState.
-    void verify(bool fresh);
-    bool reached(double tol, bool fresh, Monitor& monitor) {
+    void verify();
+    bool reached(double tol, Monitor& monitor) {
         if (bounds.gap() > tol) {
             return false;
         }
         const Monitor::Checking checking(monitor);
-        verify(fresh);
+        verify();
         return bounds.gap() <= tol;
     }
 

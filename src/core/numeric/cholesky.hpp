@@ -27,10 +27,14 @@ class SymmetricMatrix {
 };
 
 // The Cholesky factor of I + scale * A, with `last` instead of the last 1. False when that is not numerically positive
-// definite.
-inline bool factorise_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, double last = 1.0) {
+// definite, or when `stop(work)`, which is told of the multiplications of each row, is true.
+template <class Stop>
+bool factorise_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, double last, const Stop& stop) {
     const std::size_t n = A.size();
     for (std::size_t i = 0; i < n; ++i) {
+        if (stop(i * i / 2)) {
+            return false;
+        }
         double* Li = factor.row(i);
         for (std::size_t j = 0; j < i; ++j) {
             Li[j] = (scale * A.row(i)[j] - dense_dot(Li, factor.row(j), j)) / factor.row(j)[j];
@@ -42,6 +46,10 @@ inline bool factorise_shifted(const SymmetricMatrix& A, double scale, SymmetricM
         Li[i] = std::sqrt(pivot);
     }
     return true;
+}
+
+inline bool factorise_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, double last = 1.0) {
+    return factorise_shifted(A, scale, factor, last, [](std::size_t) { return false; });
 }
 
 // Solves L L' x = b in place of b.
@@ -57,9 +65,10 @@ inline void solve_factorised(const SymmetricMatrix& factor, std::vector<double>&
 }
 
 // Solves (I + scale * A) x = b in place of b, with `last` instead of the last 1.
-inline bool solve_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::vector<double>& b,
-                          double last = 1.0) {
-    if (!factorise_shifted(A, scale, factor, last)) {
+template <class Stop>
+bool solve_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::vector<double>& b, double last,
+                   const Stop& stop) {
+    if (!factorise_shifted(A, scale, factor, last, stop)) {
         return false;
     }
     solve_factorised(factor, b);

@@ -31,12 +31,15 @@ class Bounds {
     const std::vector<double>& weights() const { return weights_; }
     const Variables& variables() const { return variables_; }
 
-    // Kept if better; values that are no numbers never are.
-    bool offer_weights(double primal, const std::vector<double>& weights) {
+    // Kept if better; values that are no numbers never are. `plain` says that the value is that of a pass over the
+    // rows, without the rounding errors of many steps.
+    bool offer_weights(double primal, const std::vector<double>& weights, bool plain = true) {
         const bool better = primal < primal_;
         if (better) {
             primal_ = primal;
             weights_ = weights;
+            plain_ = plain;
+            exact_ = false;
         }
         return better;
     }
@@ -47,14 +50,19 @@ class Bounds {
         if (better) {
             dual_ = dual;
             copy(variables_);
+            exact_ = false;
         }
         return better;
     }
+
+    bool primal_is_plain() const { return plain_; }
+    bool are_exact() const { return exact_; }
 
     // What an exact evaluation of the best weights and the best variables found.
     void correct(double primal, double dual) {
         primal_ = primal;
         dual_ = dual;
+        exact_ = plain_ = true;
     }
     void replace_weights(double primal, std::vector<double> weights) {
         primal_ = primal;
@@ -70,6 +78,7 @@ class Bounds {
     double dual_ = 0.0;
     std::vector<double> weights_;
     Variables variables_;
+    bool plain_ = true, exact_ = true;  // zero is
 };
 
 }  // namespace maxmargin

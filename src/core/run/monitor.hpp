@@ -71,11 +71,13 @@ class Monitor {
         return look();
     }
 
-    bool look() {
+    // A last certificate comes after the end, and takes about as long as the one before; `reserve` is what else has to
+    // be done then, in seconds.
+    bool look(double reserve = 0.0) {
         if (ended_) {
             return true;
         }
-        if (seconds() >= time_limit_) {
+        if (seconds() + reserve + last_check_ >= time_limit_) {
             end(Exit::time_limit);
         } else if (!asked_ || since(last_) > 0.05) {
             asked_ = true;
@@ -116,7 +118,8 @@ class Monitor {
         ~Checking() {
             if (outermost_) {
                 monitor_.checking_ = false;
-                monitor_.check_seconds_ += since(begin_);
+                monitor_.last_check_ = since(begin_);
+                monitor_.check_seconds_ += monitor_.last_check_;
             }
         }
         Checking(const Checking&) = delete;
@@ -157,7 +160,7 @@ class Monitor {
     double reported_passes_ = 0.0, reported_seconds_ = 0.0;
     std::int64_t epochs_before_ = 0;
     std::size_t work_ = 0;
-    double check_seconds_ = 0.0;
+    double check_seconds_ = 0.0, last_check_ = 0.0;
     bool checking_ = false;
     bool ended_ = false;
     bool asked_ = false;  // the first look always asks: a stop may have been wanted before the start

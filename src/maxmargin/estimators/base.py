@@ -109,7 +109,9 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         several = len(training.primal) > 1
         if training.dual_coef is not None:
             self.dual_coef_ = training.dual_coef.to_scipy()
-            self.support_ = np.unique(self.dual_coef_.indices).astype(np.intp)
+            support = np.zeros(self.dual_coef_.shape[1], dtype=bool)
+            support[self.dual_coef_.indices] = True
+            self.support_ = np.flatnonzero(support)
         if training.pairs is not None:
             self._pairs = training.pairs
             self.n_pairs_, self.n_swapped_, self.n_tied_, _ = training.pairs

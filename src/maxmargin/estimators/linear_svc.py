@@ -26,6 +26,7 @@ from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import SOLVERS
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.classification import MULTI_CLASS, choose_method, problems_of, train_classifier
+from maxmargin.training.labels import encode_labels
 from maxmargin.training.weights import row_weights
 
 
@@ -217,8 +218,9 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
         method = self._method()
         start = time.perf_counter()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-        check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
+        if y.dtype.kind not in "iubSU":  # whole numbers and texts are classes; to ask takes as long as to sort them
+            check_classification_targets(y)
+        classes, labels = encode_labels(y)
         if len(classes) < 2:
             raise ValueError(
                 f"y holds one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes"
