@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "numeric/clones.hpp"
+#include "numeric/constant_count.hpp"
 
 namespace maxmargin {
 namespace {
@@ -17,8 +18,8 @@ static_assert(sizeof(Block) == class_block * sizeof(double));
 // The scores of `blocks` blocks of classes stay in registers while the row goes by. Two sums for each hide the latency
 // of additions where there are few blocks.
 template <std::size_t blocks, class FeatureOf, class Value>
-inline __attribute__((always_inline)) void scores_of_blocks(const Value* values, FeatureOf feature, std::size_t n,
-                                                            const double* weights, std::size_t width, double* scores) {
+MAXMARGIN_INLINE void scores_of_blocks(const Value* values, FeatureOf feature, std::size_t n, const double* weights,
+                                       std::size_t width, double* scores) {
     constexpr std::size_t rounds = blocks <= 4 ? 2 : 1;
     Block sums[rounds][blocks] = {};
     std::size_t k = 0;
@@ -44,38 +45,22 @@ inline __attribute__((always_inline)) void scores_of_blocks(const Value* values,
 }
 
 template <class Value, class FeatureOf>
-inline __attribute__((always_inline)) void scores_loop(const Value* values, FeatureOf feature, std::size_t n,
-                                                       const double* weights, std::size_t width, double* scores) {
+MAXMARGIN_INLINE void scores_loop(const Value* values, FeatureOf feature, std::size_t n, const double* weights,
+                                  std::size_t width, double* scores) {
     constexpr std::size_t most = 8;
-    std::size_t blocks = width / class_block;
-    for (; blocks > 0; weights += most * class_block, scores += most * class_block) {
-        switch (blocks) {
-            case 1:
-                return scores_of_blocks<1>(values, feature, n, weights, width, scores);
-            case 2:
-                return scores_of_blocks<2>(values, feature, n, weights, width, scores);
-            case 3:
-                return scores_of_blocks<3>(values, feature, n, weights, width, scores);
-            case 4:
-                return scores_of_blocks<4>(values, feature, n, weights, width, scores);
-            case 5:
-                return scores_of_blocks<5>(values, feature, n, weights, width, scores);
-            case 6:
-                return scores_of_blocks<6>(values, feature, n, weights, width, scores);
-            case 7:
-                return scores_of_blocks<7>(values, feature, n, weights, width, scores);
-            default:
-                scores_of_blocks<most>(values, feature, n, weights, width, scores);
-                blocks -= most;
-        }
+    for (std::size_t first = 0; first < width / class_block; first += most) {
+        const std::size_t blocks = std::min(width / class_block - first, most);
+        with_constant_count<most>(blocks, [&](auto count) __attribute__((always_inline)) {
+            scores_of_blocks<count()>(values, feature, n, weights + first * class_block, width,
+                                      scores + first * class_block);
+        });
     }
 }
 
 // Where classes are few, their weights and changes stay in registers too; any number is done four at a time.
 template <std::size_t count, class FeatureOf, class Value>
-inline __attribute__((always_inline)) void some_scores_of(const Value* values, FeatureOf feature, std::size_t n,
-                                                          const double* weights, std::size_t width,
-                                                          const std::uint32_t* classes, double* scores) {
+MAXMARGIN_INLINE void some_scores_of(const Value* values, FeatureOf feature, std::size_t n, const double* weights,
+                                     std::size_t width, const std::uint32_t* classes, double* scores) {
     double sums[count] = {};
     for (std::size_t k = 0; k < n; ++k) {
         const double* w = weights + feature(k) * width;
@@ -89,31 +74,20 @@ inline __attribute__((always_inline)) void some_scores_of(const Value* values, F
 }
 
 template <class Value, class FeatureOf>
-inline __attribute__((always_inline)) void some_scores_loop(const Value* values, FeatureOf feature, std::size_t n,
-                                                            const double* weights, std::size_t width,
-                                                            const std::uint32_t* classes, std::size_t count,
-                                                            double* scores) {
+MAXMARGIN_INLINE void some_scores_loop(const Value* values, FeatureOf feature, std::size_t n, const double* weights,
+                                       std::size_t width, const std::uint32_t* classes, std::size_t count,
+                                       double* scores) {
     for (; count > 4; count -= 4, classes += 4, scores += 4) {
         some_scores_of<4>(values, feature, n, weights, width, classes, scores);
     }
-    switch (count) {
-        case 1:
-            return some_scores_of<1>(values, feature, n, weights, width, classes, scores);
-        case 2:
-            return some_scores_of<2>(values, feature, n, weights, width, classes, scores);
-        case 3:
-            return some_scores_of<3>(values, feature, n, weights, width, classes, scores);
-        case 4:
-            return some_scores_of<4>(values, feature, n, weights, width, classes, scores);
-        default:
-            return;
-    }
+    with_constant_count<4>(count, [&](auto constant) __attribute__((always_inline)) {
+        some_scores_of<constant()>(values, feature, n, weights, width, classes, scores);
+    });
 }
 
 template <std::size_t count, class FeatureOf, class Value>
-inline __attribute__((always_inline)) void add_to_some(const Value* values, FeatureOf feature, std::size_t n,
-                                                       const std::uint32_t* classes, const double* changes,
-                                                       double* weights, std::size_t width) {
+MAXMARGIN_INLINE void add_to_some(const Value* values, FeatureOf feature, std::size_t n, const std::uint32_t* classes,
+                                  const double* changes, double* weights, std::size_t width) {
     std::size_t to[count];
     double change[count];
     for (std::size_t c = 0; c < count; ++c) {
@@ -129,9 +103,8 @@ inline __attribute__((always_inline)) void add_to_some(const Value* values, Feat
 }
 
 template <std::size_t blocks, class FeatureOf, class Value>
-inline __attribute__((always_inline)) void add_blocks(const Value* values, FeatureOf feature, std::size_t n,
-                                                      const std::uint32_t* classes, const double* changes,
-                                                      std::size_t count, double* weights, std::size_t width) {
+MAXMARGIN_INLINE void add_blocks(const Value* values, FeatureOf feature, std::size_t n, const std::uint32_t* classes,
+                                 const double* changes, std::size_t count, double* weights, std::size_t width) {
     double all[blocks * class_block] = {};
     for (std::size_t c = 0; c < count; ++c) {
         all[classes[c]] = changes[c];
@@ -150,9 +123,8 @@ inline __attribute__((always_inline)) void add_blocks(const Value* values, Featu
 
 // A whole block costs as much as a single class.
 template <class Value, class FeatureOf>
-inline __attribute__((always_inline)) void add_loop(const Value* values, FeatureOf feature, std::size_t n,
-                                                    const std::uint32_t* classes, const double* changes,
-                                                    std::size_t count, double* weights, std::size_t width) {
+MAXMARGIN_INLINE void add_loop(const Value* values, FeatureOf feature, std::size_t n, const std::uint32_t* classes,
+                               const double* changes, std::size_t count, double* weights, std::size_t width) {
     if (width == class_block) {
         return add_blocks<1>(values, feature, n, classes, changes, count, weights, width);
     }
@@ -165,18 +137,9 @@ inline __attribute__((always_inline)) void add_loop(const Value* values, Feature
     for (; count > 4; count -= 4, classes += 4, changes += 4) {
         add_to_some<4>(values, feature, n, classes, changes, weights, width);
     }
-    switch (count) {
-        case 1:
-            return add_to_some<1>(values, feature, n, classes, changes, weights, width);
-        case 2:
-            return add_to_some<2>(values, feature, n, classes, changes, weights, width);
-        case 3:
-            return add_to_some<3>(values, feature, n, classes, changes, weights, width);
-        case 4:
-            return add_to_some<4>(values, feature, n, classes, changes, weights, width);
-        default:
-            return;
-    }
+    with_constant_count<4>(count, [&](auto constant) __attribute__((always_inline)) {
+        add_to_some<constant()>(values, feature, n, classes, changes, weights, width);
+    });
 }
 
 // The feature of the k-th stored entry of a row.
@@ -211,103 +174,43 @@ MAXMARGIN_CLONES double sum_above(const double* scores, std::size_t width, doubl
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-template <>
-MAXMARGIN_CLONES void class_scores(const float* values, const I32* indices, std::size_t n, const double* weights,
-                                   std::size_t width, double* scores) {
-    scores_loop(values, SparseFeature<I32>{indices}, n, weights, width, scores);
-}
-template <>
-MAXMARGIN_CLONES void some_class_scores(const float* values, const I32* indices, std::size_t n, const double* weights,
-                                        std::size_t width, const std::uint32_t* classes, std::size_t count,
-                                        double* scores) {
-    some_scores_loop(values, SparseFeature<I32>{indices}, n, weights, width, classes, count, scores);
-}
-template <>
-MAXMARGIN_CLONES void add_to_classes(const float* values, const I32* indices, std::size_t n,
-                                     const std::uint32_t* classes, const double* changes, std::size_t count,
-                                     double* weights, std::size_t width) {
-    add_loop(values, SparseFeature<I32>{indices}, n, classes, changes, count, weights, width);
-}
-template <>
-MAXMARGIN_CLONES void class_scores(const float* values, const I64* indices, std::size_t n, const double* weights,
-                                   std::size_t width, double* scores) {
-    scores_loop(values, SparseFeature<I64>{indices}, n, weights, width, scores);
-}
-template <>
-MAXMARGIN_CLONES void some_class_scores(const float* values, const I64* indices, std::size_t n, const double* weights,
-                                        std::size_t width, const std::uint32_t* classes, std::size_t count,
-                                        double* scores) {
-    some_scores_loop(values, SparseFeature<I64>{indices}, n, weights, width, classes, count, scores);
-}
-template <>
-MAXMARGIN_CLONES void add_to_classes(const float* values, const I64* indices, std::size_t n,
-                                     const std::uint32_t* classes, const double* changes, std::size_t count,
-                                     double* weights, std::size_t width) {
-    add_loop(values, SparseFeature<I64>{indices}, n, classes, changes, count, weights, width);
-}
-template <>
-MAXMARGIN_CLONES void class_scores(const float* values, std::size_t n, const double* weights, std::size_t width,
-                                   double* scores) {
-    scores_loop(values, DenseFeature{}, n, weights, width, scores);
-}
-template <>
-MAXMARGIN_CLONES void some_class_scores(const float* values, std::size_t n, const double* weights, std::size_t width,
-                                        const std::uint32_t* classes, std::size_t count, double* scores) {
-    some_scores_loop(values, DenseFeature{}, n, weights, width, classes, count, scores);
-}
-template <>
-MAXMARGIN_CLONES void add_to_classes(const float* values, std::size_t n, const std::uint32_t* classes,
-                                     const double* changes, std::size_t count, double* weights, std::size_t width) {
-    add_loop(values, DenseFeature{}, n, classes, changes, count, weights, width);
-}
-template <>
-MAXMARGIN_CLONES void class_scores(const double* values, const I32* indices, std::size_t n, const double* weights,
-                                   std::size_t width, double* scores) {
-    scores_loop(values, SparseFeature<I32>{indices}, n, weights, width, scores);
-}
-template <>
-MAXMARGIN_CLONES void some_class_scores(const double* values, const I32* indices, std::size_t n, const double* weights,
-                                        std::size_t width, const std::uint32_t* classes, std::size_t count,
-                                        double* scores) {
-    some_scores_loop(values, SparseFeature<I32>{indices}, n, weights, width, classes, count, scores);
-}
-template <>
-MAXMARGIN_CLONES void add_to_classes(const double* values, const I32* indices, std::size_t n,
-                                     const std::uint32_t* classes, const double* changes, std::size_t count,
-                                     double* weights, std::size_t width) {
-    add_loop(values, SparseFeature<I32>{indices}, n, classes, changes, count, weights, width);
-}
-template <>
-MAXMARGIN_CLONES void class_scores(const double* values, const I64* indices, std::size_t n, const double* weights,
-                                   std::size_t width, double* scores) {
-    scores_loop(values, SparseFeature<I64>{indices}, n, weights, width, scores);
-}
-template <>
-MAXMARGIN_CLONES void some_class_scores(const double* values, const I64* indices, std::size_t n, const double* weights,
-                                        std::size_t width, const std::uint32_t* classes, std::size_t count,
-                                        double* scores) {
-    some_scores_loop(values, SparseFeature<I64>{indices}, n, weights, width, classes, count, scores);
-}
-template <>
-MAXMARGIN_CLONES void add_to_classes(const double* values, const I64* indices, std::size_t n,
-                                     const std::uint32_t* classes, const double* changes, std::size_t count,
-                                     double* weights, std::size_t width) {
-    add_loop(values, SparseFeature<I64>{indices}, n, classes, changes, count, weights, width);
-}
-template <>
-MAXMARGIN_CLONES void class_scores(const double* values, std::size_t n, const double* weights, std::size_t width,
-                                   double* scores) {
-    scores_loop(values, DenseFeature{}, n, weights, width, scores);
-}
-template <>
-MAXMARGIN_CLONES void some_class_scores(const double* values, std::size_t n, const double* weights, std::size_t width,
-                                        const std::uint32_t* classes, std::size_t count, double* scores) {
-    some_scores_loop(values, DenseFeature{}, n, weights, width, classes, count, scores);
-}
-template <>
-MAXMARGIN_CLONES void add_to_classes(const double* values, std::size_t n, const std::uint32_t* classes,
-                                     const double* changes, std::size_t count, double* weights, std::size_t width) {
-    add_loop(values, DenseFeature{}, n, classes, changes, count, weights, width);
-}
+// The attribute that compiles a function for several instruction sets goes with each function, not with a template.
+#define MAXMARGIN_SPARSE_KERNELS(Value, Index)                                                                        \
+    template <>                                                                                                       \
+    MAXMARGIN_CLONES void class_scores(const Value* x, const Index* j, std::size_t n, const double* w, std::size_t k, \
+                                       double* scores) {                                                              \
+        scores_loop(x, SparseFeature<Index>{j}, n, w, k, scores);                                                     \
+    }                                                                                                                 \
+    template <>                                                                                                       \
+    MAXMARGIN_CLONES void some_class_scores(const Value* x, const Index* j, std::size_t n, const double* w,           \
+                                            std::size_t k, const std::uint32_t* c, std::size_t m, double* scores) {   \
+        some_scores_loop(x, SparseFeature<Index>{j}, n, w, k, c, m, scores);                                          \
+    }                                                                                                                 \
+    template <>                                                                                                       \
+    MAXMARGIN_CLONES void add_to_classes(const Value* x, const Index* j, std::size_t n, const std::uint32_t* c,       \
+                                         const double* changes, std::size_t m, double* w, std::size_t k) {            \
+        add_loop(x, SparseFeature<Index>{j}, n, c, changes, m, w, k);                                                 \
+    }
+#define MAXMARGIN_DENSE_KERNELS(Value)                                                                             \
+    template <>                                                                                                    \
+    MAXMARGIN_CLONES void class_scores(const Value* x, std::size_t n, const double* w, std::size_t k, double* s) { \
+        scores_loop(x, DenseFeature{}, n, w, k, s);                                                                \
+    }                                                                                                              \
+    template <>                                                                                                    \
+    MAXMARGIN_CLONES void some_class_scores(const Value* x, std::size_t n, const double* w, std::size_t k,         \
+                                            const std::uint32_t* c, std::size_t m, double* s) {                    \
+        some_scores_loop(x, DenseFeature{}, n, w, k, c, m, s);                                                     \
+    }                                                                                                              \
+    template <>                                                                                                    \
+    MAXMARGIN_CLONES void add_to_classes(const Value* x, std::size_t n, const std::uint32_t* c, const double* d,   \
+                                         std::size_t m, double* w, std::size_t k) {                                \
+        add_loop(x, DenseFeature{}, n, c, d, m, w, k);                                                             \
+    }
+MAXMARGIN_SPARSE_KERNELS(float, I32)
+MAXMARGIN_SPARSE_KERNELS(float, I64)
+MAXMARGIN_SPARSE_KERNELS(double, I32)
+MAXMARGIN_SPARSE_KERNELS(double, I64)
+MAXMARGIN_DENSE_KERNELS(float)
+MAXMARGIN_DENSE_KERNELS(double)
 
 }  // namespace maxmargin

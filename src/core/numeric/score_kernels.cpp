@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "numeric/clones.hpp"
+#include "numeric/constant_count.hpp"
 
 namespace maxmargin {
 namespace {
@@ -15,9 +16,9 @@ constexpr std::size_t block = 4;
 // Sums over `rows` rows and `count` blocks of classes stay in registers while the features go by. The last block ends
 // with the last class and may overlap the one before: what both compute is the same.
 template <std::size_t rows, std::size_t count, class Value, class FeatureOf>
-inline __attribute__((always_inline)) void add_up(const Value* values, std::size_t stride, FeatureOf feature,
-                                                  std::size_t n, const double* weights, const double* intercepts,
-                                                  std::size_t classes, std::size_t last, double* scores) {
+MAXMARGIN_INLINE void add_up(const Value* values, std::size_t stride, FeatureOf feature, std::size_t n,
+                             const double* weights, const double* intercepts, std::size_t classes, std::size_t last,
+                             double* scores) {
     Block sums[rows][count] = {};
     for (std::size_t k = 0; k < n; ++k) {
         const double* w = weights + feature(k) * classes;
@@ -39,9 +40,8 @@ inline __attribute__((always_inline)) void add_up(const Value* values, std::size
 
 // Fewer classes than a block holds.
 template <std::size_t rows, std::size_t count, class Value, class FeatureOf>
-inline __attribute__((always_inline)) void add_up_few(const Value* values, std::size_t stride, FeatureOf feature,
-                                                      std::size_t n, const double* weights, const double* intercepts,
-                                                      double* scores) {
+MAXMARGIN_INLINE void add_up_few(const Value* values, std::size_t stride, FeatureOf feature, std::size_t n,
+                                 const double* weights, const double* intercepts, double* scores) {
     double sums[rows][count] = {};
     for (std::size_t k = 0; k < n; ++k) {
         const double* w = weights + feature(k) * count;
@@ -60,56 +60,24 @@ inline __attribute__((always_inline)) void add_up_few(const Value* values, std::
 
 // `most` blocks at a time.
 template <std::size_t rows, std::size_t most, class Value, class FeatureOf>
-inline __attribute__((always_inline)) void all_classes(const Value* values, std::size_t stride, FeatureOf feature,
-                                                       std::size_t n, const double* weights, const double* intercepts,
-                                                       std::size_t classes, double* scores) {
+MAXMARGIN_INLINE void all_classes(const Value* values, std::size_t stride, FeatureOf feature, std::size_t n,
+                                  const double* weights, const double* intercepts, std::size_t classes,
+                                  double* scores) {
     if (classes < block) {
-        switch (classes) {
-            case 1:
-                return add_up_few<rows, 1>(values, stride, feature, n, weights, intercepts, scores);
-            case 2:
-                return add_up_few<rows, 2>(values, stride, feature, n, weights, intercepts, scores);
-            default:
-                return add_up_few<rows, 3>(values, stride, feature, n, weights, intercepts, scores);
-        }
+        with_constant_count<block - 1>(classes, [&](auto count) __attribute__((always_inline)) {
+            add_up_few<rows, count()>(values, stride, feature, n, weights, intercepts, scores);
+        });
+        return;
     }
     for (std::size_t first = 0; first < classes; first += most * block) {
-        const std::size_t left = std::min((classes - first + block - 1) / block, most);
-        // Counted from the first class of the group; only the last group's last block is not where it would be.
-        const std::size_t end = std::min(first + left * block, classes);
-        auto run = [&]<std::size_t count>() __attribute__((always_inline)) {
-            if constexpr (count <= most) {
-                // A group of a single block that overlaps begins before the group does.
-                const std::size_t from = end - first < block ? end - block : first;
-                add_up<rows, count>(values, stride, feature, n, weights + from, intercepts + from, classes,
-                                    end - block - from, scores + from);
-            }
-        };
-        switch (left) {
-            case 1:
-                run.template operator()<1>();
-                break;
-            case 2:
-                run.template operator()<2>();
-                break;
-            case 3:
-                run.template operator()<3>();
-                break;
-            case 4:
-                run.template operator()<4>();
-                break;
-            case 5:
-                run.template operator()<5>();
-                break;
-            case 6:
-                run.template operator()<6>();
-                break;
-            case 7:
-                run.template operator()<7>();
-                break;
-            default:
-                run.template operator()<8>();
-        }
+        const std::size_t blocks = std::min((classes - first + block - 1) / block, most);
+        const std::size_t end = std::min(first + blocks * block, classes);
+        // A group of a single block that overlaps begins before the group does.
+        const std::size_t from = end - first < block ? end - block : first;
+        with_constant_count<most>(blocks, [&](auto count) __attribute__((always_inline)) {
+            add_up<rows, count()>(values, stride, feature, n, weights + from, intercepts + from, classes,
+                                  end - block - from, scores + from);
+        });
     }
 }
 
@@ -117,9 +85,8 @@ inline __attribute__((always_inline)) void all_classes(const Value* values, std:
 constexpr std::size_t rows_at_once = 4, blocks_at_once = 3;
 
 template <class Value>
-inline __attribute__((always_inline)) void dense_loop(const Value* values, std::size_t rows, std::size_t n,
-                                                      const double* weights, const double* intercepts,
-                                                      std::size_t classes, double* scores) {
+MAXMARGIN_INLINE void dense_loop(const Value* values, std::size_t rows, std::size_t n, const double* weights,
+                                 const double* intercepts, std::size_t classes, double* scores) {
     auto feature = [](std::size_t k) { return k; };
     for (; rows >= rows_at_once; rows -= rows_at_once) {
         all_classes<rows_at_once, blocks_at_once>(values, n, feature, n, weights, intercepts, classes, scores);
@@ -132,9 +99,8 @@ inline __attribute__((always_inline)) void dense_loop(const Value* values, std::
 }
 
 template <class Value, class Index>
-inline __attribute__((always_inline)) void sparse_loop(const Value* values, const Index* indices, std::size_t n,
-                                                       const double* weights, const double* intercepts,
-                                                       std::size_t classes, double* scores) {
+MAXMARGIN_INLINE void sparse_loop(const Value* values, const Index* indices, std::size_t n, const double* weights,
+                                  const double* intercepts, std::size_t classes, double* scores) {
     auto feature = [indices](std::size_t k) { return static_cast<std::size_t>(indices[k]); };
     all_classes<1, 8>(values, n, feature, n, weights, intercepts, classes, scores);
 }
@@ -144,35 +110,24 @@ using I64 = std::int64_t;
 
 }  // namespace
 
-template <>
-MAXMARGIN_CLONES void sparse_scores(const float* values, const I32* indices, std::size_t n, const double* weights,
-                                    const double* intercepts, std::size_t classes, double* scores) {
-    sparse_loop(values, indices, n, weights, intercepts, classes, scores);
-}
-template <>
-MAXMARGIN_CLONES void sparse_scores(const float* values, const I64* indices, std::size_t n, const double* weights,
-                                    const double* intercepts, std::size_t classes, double* scores) {
-    sparse_loop(values, indices, n, weights, intercepts, classes, scores);
-}
-template <>
-MAXMARGIN_CLONES void dense_scores(const float* values, std::size_t rows, std::size_t n, const double* weights,
-                                   const double* intercepts, std::size_t classes, double* scores) {
-    dense_loop(values, rows, n, weights, intercepts, classes, scores);
-}
-template <>
-MAXMARGIN_CLONES void sparse_scores(const double* values, const I32* indices, std::size_t n, const double* weights,
-                                    const double* intercepts, std::size_t classes, double* scores) {
-    sparse_loop(values, indices, n, weights, intercepts, classes, scores);
-}
-template <>
-MAXMARGIN_CLONES void sparse_scores(const double* values, const I64* indices, std::size_t n, const double* weights,
-                                    const double* intercepts, std::size_t classes, double* scores) {
-    sparse_loop(values, indices, n, weights, intercepts, classes, scores);
-}
-template <>
-MAXMARGIN_CLONES void dense_scores(const double* values, std::size_t rows, std::size_t n, const double* weights,
-                                   const double* intercepts, std::size_t classes, double* scores) {
-    dense_loop(values, rows, n, weights, intercepts, classes, scores);
-}
+// See class_kernels.cpp for why these are macros.
+#define MAXMARGIN_SPARSE_SCORES(Value, Index)                                                           \
+    template <>                                                                                         \
+    MAXMARGIN_CLONES void sparse_scores(const Value* x, const Index* j, std::size_t n, const double* w, \
+                                        const double* b, std::size_t classes, double* scores) {         \
+        sparse_loop(x, j, n, w, b, classes, scores);                                                    \
+    }
+#define MAXMARGIN_DENSE_SCORES(Value)                                                                    \
+    template <>                                                                                          \
+    MAXMARGIN_CLONES void dense_scores(const Value* x, std::size_t rows, std::size_t n, const double* w, \
+                                       const double* b, std::size_t classes, double* scores) {           \
+        dense_loop(x, rows, n, w, b, classes, scores);                                                   \
+    }
+MAXMARGIN_SPARSE_SCORES(float, I32)
+MAXMARGIN_SPARSE_SCORES(float, I64)
+MAXMARGIN_SPARSE_SCORES(double, I32)
+MAXMARGIN_SPARSE_SCORES(double, I64)
+MAXMARGIN_DENSE_SCORES(float)
+MAXMARGIN_DENSE_SCORES(double)
 
 }  // namespace maxmargin

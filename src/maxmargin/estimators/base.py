@@ -49,6 +49,25 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the rows.
+
+        Of a classifier, positive means the second class, and with more than two classes there is a column for each. Of
+        a ranker, a higher score means a higher rank.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            ``X @ coef_.T + intercept_``.
+        """
+        scores = self._scores(X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
     def _scores(self, X: Any) -> Floats:
         """``X @ coef_.T + intercept_`` of rows that are checked first."""
         check_is_fitted(self)

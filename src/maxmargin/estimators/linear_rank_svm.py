@@ -186,33 +186,10 @@ class LinearRankSVM(CertifiedEstimator):
         self._warn_unless_converged(model.training, X)
         return self
 
-    def decision_function(self, X: Any) -> Floats:
-        """Scores of the rows: a higher one means a higher rank. Scores of different groups do not compare.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            ``X @ coef_[0]``.
-        """
-        return self._scores(X).ravel()
-
     def predict(self, X: Any) -> Floats:
-        """Scores of the rows, the same as `decision_function`.
+        """Scores to order the rows of a group by, the same as `decision_function`.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Scores, to order the rows of a group by.
+        Scores of different groups do not compare.
         """
         return self.decision_function(X)
 

@@ -198,7 +198,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LinearSVC:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> LinearSVC:
         """Train on rows ``X`` with labels ``y``.
 
         Parameters
@@ -254,22 +254,6 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
         self._warn_unless_converged(model.training, X)
         return self
-
-    def decision_function(self, X: Any) -> Floats:
-        """Scores of the rows: positive means the second class, or one column per class if there are more than two.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            ``X @ coef_.T + intercept_``.
-        """
-        scores = self._scores(X)
-        return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the rows.
