@@ -1,0 +1,20 @@
+"""The command's lists of names are written out for the sake of a quick start; they are those of the library."""
+
+from maxmargin import LOSSES
+from maxmargin.cli import options
+from maxmargin.io.data import SUFFIXES
+from maxmargin.solvers.methods import SOLVERS, solvers_for
+from maxmargin.training.classification import MULTI_CLASS
+
+
+def test_names_of_solvers():
+    kinds = ["binary", *MULTI_CLASS[1:]]
+    assert set(options.CLASSIFICATION_SOLVERS) == {name for kind in kinds for name in solvers_for(kind)}
+    assert set(options.CLASSIFICATION_SOLVERS) <= set(SOLVERS)
+    assert options.RANKING_SOLVERS == tuple(solvers_for("ranking"))
+
+
+def test_names_of_losses_formulations_and_formats():
+    assert options.LOSSES == tuple(LOSSES)
+    assert options.MULTI_CLASS == MULTI_CLASS
+    assert set(options.DATA_FORMATS) == {"svmlight", *SUFFIXES.values()}
