@@ -7,8 +7,11 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*/*)
 .PHONY: demo test sanitize fuzz bench clean
 
 demo: $(VENV)/package
-	$(BIN)/python examples/demo.py
-	$(BIN)/maxmargin predict build/demo/digits.test.svm build/demo/digits.mm
+	@echo "== Training a classifier of handwritten digits (examples/demo.py)"
+	@$(BIN)/python examples/demo.py
+	@echo "== The same model from the command line: maxmargin predict digits.test.svm digits.mm"
+	@$(BIN)/maxmargin predict build/demo/digits.test.svm build/demo/digits.mm
+	@echo "== Done. Next: source $(BIN)/activate, then the lines of README.md."
 
 test: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -53,17 +56,20 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/python:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	touch $@
+	@echo "== Making a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
 
 $(VENV)/package: $(VENV)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --editable .
-	touch $@
+	@echo "== Installing numpy, scipy, scikit-learn and others, and compiling the C++ core: one to two minutes"
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
 
 $(VENV)/dev: $(VENV)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]' --config-settings=cmake.define.MAXMARGIN_WERROR=ON
-	touch $@ $(VENV)/package
+	@echo "== Installing the tools for tests, and compiling the C++ core: one to two minutes"
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]' --config-settings=cmake.define.MAXMARGIN_WERROR=ON
+	@touch $@ $(VENV)/package
 
 $(VENV)-sanitize/ready: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)-sanitize

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from maxmargin.solvers.solution import Report, Solution
     from maxmargin.solvers.solve import solve
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
     "Auto": "maxmargin.solvers.auto",

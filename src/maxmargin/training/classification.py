@@ -215,6 +215,9 @@ def train_classifier(
         heard[task].end()
         return problem, solution
 
+    if len(positives) == 1:
+        problem, solution = train(0, stop or StopFlag())
+        return [problem], [solution]
     solved = map_threads(train, range(len(positives)), n_jobs, stop)
     return [problem for problem, _ in solved], [solution for _, solution in solved]
 
