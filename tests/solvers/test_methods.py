@@ -172,14 +172,14 @@ def test_what_a_method_refuses_names_what_would_work(kind, loss, penalize_bias):
                 assert method_of(solver, kind, loss, penalize_bias) == method
                 continue
             assert method.refuses(kind, loss, penalize_bias)
-            with pytest.raises(ValueError, match="does not take this problem: it .*; choose from") as error:
+            with pytest.raises(ValueError, match=r"does not take this problem: it .*; choose from") as error:
                 solve(problem, solver)
             assert str(works) in str(error.value)
 
 
 def test_what_is_no_method_is_refused_with_the_names_of_methods():
     problem = BinaryProblem(*random_problem())
-    with pytest.raises(ValueError, match="solver='DCD' is unknown; choose from .*'dcd'"):
+    with pytest.raises(ValueError, match=r"solver='DCD' is unknown; choose from .*'dcd'"):
         solve(problem, "DCD")
     for solver in (None, 3, DualCoordinateDescent):
         with pytest.raises(TypeError, match="solver must be a name or a method object"):
@@ -245,7 +245,7 @@ def test_rule_17_with_a_small_epsilon_ends_at_the_optimum(order, shrinking, loss
     for C, bias in ((0.05, 0.0), (1.0, 1.0)):
         problem = BinaryProblem(csr(X), y, C, loss=loss, bias=bias)
         solution = solve(problem, method, tol=0, max_iter=10**6)
-        assert solution.exit in ("epsilon", "converged")  # a gap of exactly zero comes first
+        assert solution.exit == "epsilon" or solution.certificate.gap == 0
         assert solution.certificate.primal == pytest.approx(optimum(X, y, C, loss, bias), rel=1e-8)
 
 
@@ -318,7 +318,7 @@ def test_the_paper_s_cutting_planes_end_when_no_constraint_is_violated_by_more_t
     problem = BinaryProblem(X, y, C, loss="hinge", bias=1.0)
     method = CuttingPlane(acceleration=False, keep_cuts=True, epsilon=epsilon)
     solution = solve(problem, method, tol=0)
-    assert solution.exit == "epsilon"
+    assert solution.exit == "epsilon" or solution.certificate.gap == 0
     primal, dual = problem.certificate(solution.weights, solution.alpha)
     assert primal - dual <= epsilon * problem.C.sum() * (1 + 1e-9)
     truth = optimum(X, y, C, "hinge", 1.0)
@@ -342,7 +342,7 @@ def test_epsilon_of_cutting_planes_ends_rankings_and_classes_too(epsilon):
     assert ranking.exit == "epsilon"
     assert ranking.certificate.primal - ranking.certificate.dual <= epsilon * 10.0 * (1 + 1e-9)
     classes = solve(MulticlassProblem(X, y, 1.0), method, tol=0)
-    assert classes.exit == "epsilon"
+    assert classes.exit == "epsilon" or classes.certificate.gap == 0
     assert classes.certificate.primal - classes.certificate.dual <= epsilon * 60.0 * (1 + 1e-9)
 
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "binary/problem.hpp"
+#include "numeric/twofold.hpp"
 
 namespace maxmargin {
 
@@ -14,7 +15,7 @@ inline double gap_share(const Loss& loss, const Variable& v, double z) {
 }
 
 struct Losses {
-    double sum = 0.0;
+    TwofoldSum sum;           // of millions of rows
     double hidden_gap = 0.0;  // the part of primal - dual that rows outside the active set contribute
 };
 
@@ -28,7 +29,7 @@ Losses losses_at(const BinaryProblem<Rows>& problem, const std::vector<double>& 
             continue;
         }
         const double z = problem.slack(i, w.data());
-        result.sum += problem.loss.primal(z, v.C());
+        result.sum.add(problem.loss.primal(z, v.C()));
         if (is_hidden(i)) {
             result.hidden_gap += gap_share(problem.loss, v, z);
         }
@@ -38,7 +39,7 @@ Losses losses_at(const BinaryProblem<Rows>& problem, const std::vector<double>& 
 
 template <class Rows>
 double primal_value(const BinaryProblem<Rows>& problem, const std::vector<double>& w) {
-    return problem.regulariser().value(w) + losses_at(problem, w, [](std::size_t) { return false; }).sum;
+    return problem.regulariser().value(w) + losses_at(problem, w, [](std::size_t) { return false; }).sum.value();
 }
 
 // The dual value of the variables, which must fulfil the condition of a free bias; their sums of rows go to `sums`.

@@ -16,6 +16,7 @@
 #include "binary/orders.hpp"
 #include "run/pace.hpp"
 #include "run/random.hpp"
+#include "run/reached.hpp"
 
 namespace maxmargin {
 namespace {
@@ -142,7 +143,7 @@ class DualCoordinateDescent {
     Evaluation evaluate(bool last) {
         const Monitor::Checking checking(monitor_);
         const Losses losses = losses_at(problem_, w_, [this](std::size_t i) { return order_.hidden(i); });
-        Evaluation now{problem_.regulariser().value(w_) + losses.sum, 0.0, losses.hidden_gap};
+        Evaluation now{problem_.regulariser().value(w_) + losses.sum.value(), 0.0, losses.hidden_gap};
         state_.bounds.offer_weights(now.primal, w_);
         if (!problem_.bias.free) {
             const double own = problem_.bias.value * problem_.imbalance();
@@ -167,7 +168,7 @@ class DualCoordinateDescent {
     // Whether the gap is within the tolerance without the rounding errors of many steps. If not, the descent goes on
     // without them.
     bool is_verified() {
-        if (state_.bounds.gap() > limits_.tol || state_.reached(limits_.tol, monitor_)) {
+        if (state_.bounds.gap() > limits_.tol || reached(state_, limits_.tol, monitor_)) {
             return state_.bounds.gap() <= limits_.tol;
         }
         const double bias = w_.back();

@@ -2,8 +2,9 @@
 // on the variable of each against the weights at hand. It knows nothing of certificates or of when to end; certified
 // descent, shards and Newton's last polish are loops around it.
 //
-// `scale` multiplies the quadratic term |x_i|^2 of a step: shards whose changes are added up take shorter steps with a
-// scale above 1 (sigma' of CoCoA+).
+// `scale` multiplies the quadratic term, |change of the weights|^2 / 2: shards whose changes are added up must take
+// shorter steps (sigma' of CoCoA+, Ma et al. 2015). So a step moves the weights by `scale` times its row, and what the
+// sweep moved them by in all is `scale` times the change that its steps stand for.
 #pragma once
 
 #include <cstddef>
@@ -65,14 +66,15 @@ class DualSweep {
                 result.gap += gap_share(loss, v, z);
             }
             if (!order.shrinks(i, v, loss.lower, upper, G)) {
-                const double curvature = v.curvature + (scale_ - 1.0) * (v.curvature - diagonal) + bias_.curvature;
+                const double curvature =
+                    v.curvature + (scale_ - 1.0) * (v.curvature - diagonal) + scale_ * bias_.curvature;
                 const double alpha = minimiser(v.alpha, curvature, G, loss.lower, upper);
                 const double d = alpha - v.alpha;
                 double gain = 0.0;
                 if (d != 0.0) {
                     v.alpha = alpha;
-                    problem_.rows.axpy(i, d * v.sign(), w);
-                    w[last] += d * v.sign() * bias_.step;
+                    problem_.rows.axpy(i, scale_ * d * v.sign(), w);
+                    w[last] += scale_ * d * v.sign() * bias_.step;
                     gain = -d * (G + 0.5 * curvature * d);
                     result.gain += gain;
                     cost += problem_.rows.stored(i);

@@ -22,6 +22,7 @@
 #include "binary/near_rows.hpp"
 #include "binary/newton_end.hpp"
 #include "binary/newton_system.hpp"
+#include "run/reached.hpp"
 
 namespace maxmargin {
 namespace {
@@ -53,7 +54,7 @@ class Newton {
         find_bias(w);
         for (std::int64_t iteration = 1;; ++iteration) {
             const Values now = differentiate(w);
-            const bool converged = state_.reached(limits_.tol, monitor_);
+            const bool converged = reached(state_, limits_.tol, monitor_);
             monitor_.report(iteration, static_cast<double>(iteration), curved_.size(), state_.bounds);
             if (converged) {
                 return {Exit::converged, iteration};
@@ -150,7 +151,7 @@ class Newton {
             dual.polish(polish_passes);
         }
         problem_.assign(alphas);
-        return state_.reached(limits_.tol, monitor_);
+        return reached(state_, limits_.tol, monitor_);
     }
 
     Outcome finish(const std::vector<double>& w, const Values& now, std::int64_t iteration, Exit reason) {

@@ -17,6 +17,7 @@
 #include "binary/certificate.hpp"
 #include "binary/methods.hpp"
 #include "run/random.hpp"
+#include "run/reached.hpp"
 
 namespace maxmargin {
 namespace {
@@ -55,7 +56,7 @@ class Pegasos {
             const auto passes = static_cast<double>(epoch);
             if (last || power || epoch % epochs_between_checks == 0 || monitor_.report_due(passes)) {
                 offer();
-                const bool converged = state_.reached(limits_.tol, monitor_);
+                const bool converged = reached(state_, limits_.tol, monitor_);
                 monitor_.report(epoch, passes, candidates_.size(), state_.bounds);
                 if (converged || last || monitor_.ended()) {
                     return {converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : Exit::max_iter, epoch};

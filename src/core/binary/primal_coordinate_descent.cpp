@@ -13,6 +13,7 @@
 #include "binary/methods.hpp"
 #include "binary/plane_step.hpp"
 #include "run/random.hpp"
+#include "run/reached.hpp"
 
 namespace maxmargin {
 namespace {
@@ -55,7 +56,7 @@ class PrimalCoordinateDescent {
             if (last || epoch % epochs_between_checks == 0 || monitor_.report_due(passes)) {
                 find_slacks(w);  // without the rounding errors of many steps
                 offer(w);
-                const bool converged = state_.reached(limits_.tol, monitor_);
+                const bool converged = reached(state_, limits_.tol, monitor_);
                 monitor_.report(epoch, passes, curved_, state_.bounds);
                 if (converged || last || monitor_.ended()) {
                     return {converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : Exit::max_iter, epoch};

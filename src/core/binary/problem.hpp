@@ -11,6 +11,7 @@
 
 #include "binary/loss.hpp"
 #include "numeric/regulariser.hpp"
+#include "numeric/twofold.hpp"
 #include "rows/row_source.hpp"
 
 namespace maxmargin {
@@ -102,13 +103,13 @@ struct BinaryProblem {
 
     // The dual value without the regulariser's part.
     double dual_terms() const {
-        double sum = 0.0;
+        TwofoldSum sum;
         for (const Variable& v : variables) {
             if (v.alpha != 0.0) {
-                sum += loss.dual(v.alpha, v.target, v.C());
+                sum.add(loss.dual(v.alpha, v.target, v.C()));
             }
         }
-        return sum;
+        return sum.value();
     }
 };
 

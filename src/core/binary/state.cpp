@@ -13,8 +13,6 @@ namespace {
 
 // Rounding errors up to this share of the gap, or of a gap as small as numbers allow, are nobody's concern.
 constexpr double harmless = 1e-2, smallest_gap = 1e-11;
-// An optimum of zero is missed by squares of rounding errors; a primal value of this share of that at zero is zero.
-constexpr double negligible = 1e-28;
 
 template <class Rows>
 double exact_score(const BinaryProblem<Rows>& problem, std::size_t i, const std::vector<double>& w, double slack) {
@@ -147,11 +145,12 @@ void BinaryState::verify() {
             problem.assign(before);
             throw std::invalid_argument("the objective is no longer a finite number: X was changed during the fit");
         }
-        primal = primal <= negligible * primal_at_zero_ ? std::max(dual, 0.0) : primal;
-        bounds.correct(primal, std::min(dual, primal));
         if (bias.free) {
-            bounds.replace_variables(bounds.dual(), problem.alphas());
+            // What is left of the imbalance is not feasible, and counts by the bias.
+            dual -= std::abs(bias.value * w.back() * problem.imbalance());
+            bounds.replace_variables(problem.alphas());
         }
+        bounds.correct(primal, dual);
         problem.assign(before);
     });
 }

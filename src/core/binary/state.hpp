@@ -2,6 +2,8 @@
 // starts from the best and leaves what it finds there.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <span>
 #include <utility>
 #include <variant>
@@ -10,7 +12,6 @@
 #include "binary/problem.hpp"
 #include "rows/any_rows.hpp"
 #include "run/bounds.hpp"
-#include "run/monitor.hpp"
 
 namespace maxmargin {
 
@@ -41,27 +42,20 @@ class BinaryState {
                 at_zero += loss.primal(given.target, given.C);
             }
         }
-        primal_at_zero_ = at_zero;
-        bounds = {at_zero, std::vector<double>(rows.features() + 1), std::vector<double>(rows.size())};
+        std::vector<double> weights(rows.features() + 1);
+        if (bias.free && one_bias_fits_all()) {
+            weights.back() = position_of_bias() / bias.value;
+            at_zero = 0.0;
+        }
+        bounds = {at_zero, std::move(weights), std::vector<double>(rows.size())};
     }
 
     // Known dual variables, brought within their bounds, and known weights; either may be empty.
     void start(std::span<const double> alphas, std::span<const double> weights);
 
-    // Replaces the bounds by exact values of the best weights and the best variables. `fresh` says that the primal
-    // value is known to be that of the weights but for rounding. Throws std::invalid_argument where it is no number,
-    // which only happens when the data were changed meanwhile.
+    // Replaces the bounds by exact values of the best weights and the best variables. Throws std::invalid_argument
+    // where these are no numbers, which only happens when the data were changed meanwhile.
     void verify();
-
-    // Whether the bounds are within the tolerance, and still are when they are verified.
-    bool reached(double tol, Monitor& monitor) {
-        if (bounds.gap() > tol) {
-            return false;
-        }
-        const Monitor::Checking checking(monitor);
-        verify();
-        return bounds.gap() <= tol;
-    }
 
     template <class Solve>
     auto visit(const Solve& solve) {
@@ -84,8 +78,21 @@ class BinaryState {
     Bounds<std::vector<double>> bounds;
 
   private:
+    // Whether a free bias alone leaves no losses, as where all rows are of one class. Then that is the optimum, zero,
+    // which no method would reach but for rounding.
+    bool one_bias_fits_all() const {
+        const double position = position_of_bias();
+        return std::all_of(variables.begin(), variables.end(), [position](const Variable& v) {
+            return !v.takes_part() || v.sign() * v.target == position;
+        });
+    }
+    double position_of_bias() const {
+        const auto first =
+            std::find_if(variables.begin(), variables.end(), [](const Variable& v) { return v.takes_part(); });
+        return first == variables.end() ? 0.0 : first->sign() * first->target;
+    }
+
     const AnyRows& rows_;
-    double primal_at_zero_ = 0.0;
 };
 
 }  // namespace maxmargin

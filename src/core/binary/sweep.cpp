@@ -7,9 +7,9 @@ namespace maxmargin {
 
 SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, double scale,
                        std::vector<double>& alphas, std::vector<double>& weights) {
-    const bool in_range = std::all_of(schedule.begin(), schedule.end(),
-                                      [&](RowIndex i) { return i < alphas.size() && state.variables[i].takes_part(); });
-    if (alphas.size() != state.variables.size() || weights.size() != state.rows().features() + 1 || !in_range) {
+    const bool fits = alphas.size() == state.variables.size() && weights.size() == state.rows().features() + 1;
+    auto is_row = [&](RowIndex i) { return i < state.variables.size() && state.variables[i].takes_part(); };
+    if (!fits || !std::all_of(schedule.begin(), schedule.end(), is_row)) {
         throw std::invalid_argument("alpha and weights must fit X, and the schedule hold rows of positive weight");
     }
     if (state.bias.free) {
@@ -24,9 +24,13 @@ SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, d
         Permuted order({}, problem.size(), false, Mixing::none);
         Monitor monitor(infinity, nullptr, nullptr);
         const double column = problem.bias.value;
+        const std::vector<double> before = weights;
         const SweepResult result =
             DualSweep<Rows>(problem, {column, column * column}, scale).run(schedule, order, weights.data(), monitor);
         problem.copy_alphas(alphas);
+        for (std::size_t j = 0; j < weights.size() && scale != 1.0; ++j) {
+            weights[j] = before[j] + (weights[j] - before[j]) / scale;
+        }
         return result;
     });
 }

@@ -10,7 +10,7 @@
 
 namespace maxmargin {
 
-// Changes `alphas` and `weights`; see DualSweep.
+// Changes `alphas`, and `weights` by the rows of what changed; see DualSweep for the scale.
 SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, double scale,
                        std::vector<double>& alphas, std::vector<double>& weights);
 

@@ -8,6 +8,8 @@
 #include "cutting_plane/hinge_risk.hpp"
 #include "cutting_plane/methods.hpp"
 #include "cutting_plane/pair_risk.hpp"
+#include "numeric/twofold.hpp"
+#include "run/reached.hpp"
 
 namespace maxmargin {
 
@@ -36,7 +38,7 @@ Outcome cut_hinge(BinaryState& state, const CuttingOptions& options, const Limit
             problem.sum_rows(sums);
             state.offer_variables(problem.dual_terms() - problem.regulariser().conjugate(sums), problem);
         });
-        return state.reached(limits.tol, monitor);
+        return reached(state, limits.tol, monitor);
     };
     return CuttingPlane(state.rows(), state.bias.value, risk, options, limits, monitor).run(start, deliver);
 }
@@ -83,7 +85,7 @@ Outcome cut_classes(MulticlassState& state, const CuttingOptions& options, const
             problem.rebuild_weights(sums);
             state.offer_variables(problem.dual(sums));
         });
-        return state.reached(limits.tol, monitor);
+        return reached(state, limits.tol, monitor);
     };
     return CuttingPlane(state.rows(), state.bias, risk, options, limits, monitor).run(start, deliver);
 }
@@ -95,7 +97,7 @@ Outcome cut_pairs(RankingState& state, const CuttingOptions& options, const Limi
     CutStart start;
     start.points = points;
     auto deliver = [&](double primal, const std::vector<double>& weights, Unfolded found) {
-        state.bounds.offer_weights(primal, weights);
+        state.bounds.offer_weights(primal, weights, false);
         std::vector<double> sums(weights.size());
         std::visit(
             [&](const auto& rows) {
@@ -108,16 +110,72 @@ Outcome cut_pairs(RankingState& state, const CuttingOptions& options, const Limi
             best = {std::move(found.coefficients), found.sum};
             state.points = std::move(found.points);
         });
-        return state.reached(limits.tol, monitor);
+        return reached(state, limits.tol, monitor);
     };
     return CuttingPlane(state.rows(), 0.0, risk, options, limits, monitor).run(start, deliver);
 }
 
+// Only differences of scores matter, so all are taken to one reference row, where twofold sums lose nothing.
+double RankingState::exact_primal() {
+    const std::vector<double>& w = bounds.weights();
+    const std::vector<RowIndex>& taking_part = pairs.rows();
+    std::vector<double> scores(taking_part.size()), coefficients(taking_part.size());
+    std::visit(
+        [&](const auto& rows) {
+            auto score = [&](RowIndex i) {
+                TwofoldSum sum;
+                rows.for_each(i, [&](std::size_t j, auto x) { sum.add_product(static_cast<double>(x), w[j]); });
+                return sum;
+            };
+            const TwofoldSum first = score(taking_part.front());
+            for (std::size_t p = 0; p < taking_part.size(); ++p) {
+                const TwofoldSum own = score(taking_part[p]);
+                scores[p] = (own.value() - first.value()) + (own.rest() - first.rest());
+            }
+        },
+        rows_.variant());
+    TwofoldSum result;
+    result.add(PairRisk(pairs, C).touch(scores.data(), coefficients.data()));
+    for (std::size_t p = 0; p < scores.size(); ++p) {
+        result.add_product(-coefficients[p], scores[p]);
+    }
+    for (const double weight : w) {
+        result.add_product(0.5 * weight, weight);
+    }
+    return result.value();
+}
+
+double RankingState::exact_dual() const {
+    const PairVariables& variables = bounds.variables();
+    std::vector<TwofoldSum> sums(bounds.weights().size());
+    std::visit(
+        [&](const auto& rows) {
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                const double a = variables.coefficients[i];
+                if (a != 0.0) {
+                    rows.for_each(i, [&](std::size_t j, auto x) { sums[j].add_product(a, static_cast<double>(x)); });
+                }
+            }
+        },
+        rows_.variant());
+    TwofoldSum result;
+    result.add(variables.sum);
+    for (const TwofoldSum& sum : sums) {
+        result.add_product(-0.5 * sum.value(), sum.value());
+        result.add(-sum.value() * sum.rest());
+    }
+    return result.value();
+}
+
 void RankingState::verify() {
-    if (!std::isfinite(bounds.primal()) || !std::isfinite(bounds.dual())) {
+    if (bounds.are_exact()) {
+        return;
+    }
+    const double primal = exact_primal(), dual = exact_dual();
+    if (!std::isfinite(primal) || !std::isfinite(dual)) {
         throw std::invalid_argument("the objective is no longer a finite number: X was changed during the fit");
     }
-    bounds.correct(bounds.primal(), std::min(bounds.dual(), bounds.primal()));
+    bounds.correct(primal, dual);
 }
 
 }  // namespace maxmargin

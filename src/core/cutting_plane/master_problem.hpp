@@ -74,6 +74,9 @@ class MasterProblem {
             std::rotate(used_.begin(), zero, zero + 1);
         }
         factorise(0);
+        if (used_.empty()) {  // by rounding
+            append(0);
+        }
         make_sum_one();
         move_to_optimum_of_used();
         for (std::size_t step = 0; step < 20 * size() + 100; ++step) {
@@ -150,9 +153,6 @@ class MasterProblem {
             if (!append(k)) {
                 shares_[k] = 0.0;
             }
-        }
-        if (used_.empty()) {
-            append(0);
         }
     }
 

@@ -3,11 +3,9 @@
 
 #include <vector>
 
-#include "cutting_plane/pair_risk.hpp"
 #include "cutting_plane/ranked_pairs.hpp"
 #include "rows/any_rows.hpp"
 #include "run/bounds.hpp"
-#include "run/monitor.hpp"
 
 namespace maxmargin {
 
@@ -28,15 +26,6 @@ class RankingState {
 
     // As in BinaryState.
     void verify();
-    bool reached(double tol, Monitor& monitor) {
-        if (bounds.gap() > tol) {
-            return false;
-        }
-        const Monitor::Checking checking(monitor);
-        verify();
-        return bounds.gap() <= tol;
-    }
-
     const AnyRows& rows() const { return rows_; }
 
     RankedPairs pairs;
@@ -45,6 +34,9 @@ class RankingState {
     std::vector<double> points;  // where cuts touch the risk: those to start with, then those in use
 
   private:
+    double exact_primal();
+    double exact_dual() const;
+
     const AnyRows& rows_;
 };
 

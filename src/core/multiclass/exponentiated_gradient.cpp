@@ -12,6 +12,7 @@
 #include "multiclass/methods.hpp"
 #include "run/pace.hpp"
 #include "run/random.hpp"
+#include "run/reached.hpp"
 
 namespace maxmargin {
 namespace {
@@ -59,7 +60,7 @@ class ExponentiatedGradient {
                 state_.bounds.offer_weights(problem_.primal(w), w);
                 state_.offer_variables(problem_.dual(w));
             }
-            const bool converged = state_.reached(limits_.tol, monitor_);
+            const bool converged = reached(state_, limits_.tol, monitor_);
             monitor_.report(epoch, passes, all_.size(), state_.bounds);
             if (converged || last || monitor_.ended()) {
                 return {converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : Exit::max_iter, epoch};

@@ -20,6 +20,7 @@
 
 #include "multiclass/methods.hpp"
 #include "numeric/cholesky.hpp"
+#include "run/reached.hpp"
 
 namespace maxmargin {
 namespace {
@@ -66,7 +67,7 @@ class MulticlassNewton {
             if (!rough) {
                 state_.bounds.offer_weights(primal, w, false);
                 state_.offer_variables(dual);
-                converged = state_.reached(tol_, monitor_);
+                converged = reached(state_, tol_, monitor_);
                 monitor_.report(outcome.epochs, static_cast<double>(outcome.epochs), curved_.size(), state_.bounds);
             }
             const double gap = std::max(primal - dual, 0.0);

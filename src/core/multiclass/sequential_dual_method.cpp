@@ -15,6 +15,7 @@
 #include "multiclass/methods.hpp"
 #include "run/pace.hpp"
 #include "run/random.hpp"
+#include "run/reached.hpp"
 
 namespace maxmargin {
 namespace {
@@ -163,7 +164,7 @@ class SequentialDualMethod {
             trust_ = std::clamp((primal - dual_) / estimate, 0.1, 1.0);
         }
         const bool hoped = state_.bounds.gap() <= limits_.tol;
-        const bool converged = state_.reached(limits_.tol, monitor_);
+        const bool converged = reached(state_, limits_.tol, monitor_);
         if (hoped && !converged) {
             problem_.rebuild_weights(w_);
         }

@@ -75,16 +75,18 @@ double exact_dual(MulticlassProblem<Rows>& problem) {
     return result.value();
 }
 
-// About how large the rounding errors of plain sums are.
+// About how large the rounding errors of plain sums are; as for two classes, the slope at a kink can be anything up to
+// C.
 template <class Rows>
-double rounding_error(MulticlassProblem<Rows>& problem, const std::vector<double>& sums) {
-    double products = 0.0, terms = 0.0;
+double rounding_error(MulticlassProblem<Rows>& problem, const std::vector<double>& sums, const std::vector<double>& w) {
+    const double length = 2.0 * std::sqrt(std::max(Regulariser{}.value(w), Regulariser{}.conjugate(sums)));
+    const bool worst = problem.formulation() == Formulation::crammer_singer;
+    const double others = worst ? 1.0 : static_cast<double>(problem.classes() - 1);
+    double error = 0.0;
     for (const MulticlassRow& row : problem.variables().rows) {
-        products += row.sum * std::sqrt(row.curvature);
-        terms += row.sum;
+        error += row.C * others * (1.0 + length * std::sqrt(row.curvature));
     }
-    const double length = std::sqrt(2.0 * Regulariser{}.conjugate(sums));
-    return 8.0 * std::numeric_limits<double>::epsilon() * (length * products + terms);
+    return 4.0 * std::numeric_limits<double>::epsilon() * error;
 }
 
 }  // namespace
@@ -135,23 +137,23 @@ void MulticlassState::verify() {
     }
     MulticlassVariables best = bounds.variables();
     std::swap(variables, best);
+    bool finite = true;
     visit([&](auto& problem) {
         const std::vector<double>& w = bounds.weights();
         std::vector<double> sums;
         problem.rebuild_weights(sums);
         double dual = problem.dual(sums), primal = bounds.primal_is_plain() ? bounds.primal() : problem.primal(w);
-        if (rounding_error(problem, sums) > harmless * std::max(primal - dual, smallest_gap * std::abs(primal))) {
+        if (rounding_error(problem, sums, w) > harmless * std::max(primal - dual, smallest_gap * std::abs(primal))) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);
         }
-        if (std::isfinite(primal) && std::isfinite(dual)) {
-            bounds.correct(primal, std::min(dual, primal));
-        } else {
-            bounds.correct(std::numeric_limits<double>::quiet_NaN(), 0.0);
+        finite = std::isfinite(primal) && std::isfinite(dual);
+        if (finite) {
+            bounds.correct(primal, dual);
         }
     });
     std::swap(variables, best);
-    if (std::isnan(bounds.primal())) {
+    if (!finite) {
         throw std::invalid_argument("the objective is no longer a finite number: X was changed during the fit");
     }
 }

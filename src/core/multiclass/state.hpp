@@ -10,7 +10,6 @@
 #include "multiclass/multiclass_problem.hpp"
 #include "rows/any_rows.hpp"
 #include "run/bounds.hpp"
-#include "run/monitor.hpp"
 
 namespace maxmargin {
 
@@ -41,15 +40,6 @@ class MulticlassState {
 
     // As in BinaryState.
     void verify();
-    bool reached(double tol, Monitor& monitor) {
-        if (bounds.gap() > tol) {
-            return false;
-        }
-        const Monitor::Checking checking(monitor);
-        verify();
-        return bounds.gap() <= tol;
-    }
-
     bool offer_variables(double dual) {
         return bounds.offer_variables(dual, [this](MulticlassVariables& best) { best = variables; });
     }

@@ -1,6 +1,6 @@
 // Sums that carry their own rounding error along (Ogita, Rump & Oishi 2005): as accurate as if they were computed with
-// twice as many digits and rounded at the end. Files that use them are compiled without contraction of products and
-// sums, which would undo it.
+// twice as many digits and rounded at the end. They are compiled without contraction of products and sums, which would
+// undo it.
 #pragma once
 
 #include <cmath>

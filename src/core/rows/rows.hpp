@@ -1,5 +1,6 @@
 // Rows of the user's matrix, read where they lie: CSR or C-ordered dense, any value and index type.
-// A kernel sees what `RowSource` asks for (row_source.hpp) and nothing else. The bias (eq. 3) is an implicit last
+// Kernels of two classes see what `RowSource` asks for (row_source.hpp); those of several classes, of Hessians and of
+// predictions ask for a few members more. The bias (eq. 3) is an implicit last
 // column of value `bias`: w has features() + 1 entries, and with bias 0 the last one stays 0.
 #pragma once
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,10 +38,13 @@ class Bounds {
     bool offer_weights(double primal, const std::vector<double>& weights, bool plain = true) {
         const bool better = primal < primal_;
         if (better) {
+            if (primal_is_exact_) {
+                verified_weights_ = {primal_, std::move(weights_)};
+                primal_is_exact_ = false;
+            }
             primal_ = primal;
             weights_ = weights;
             plain_ = plain;
-            exact_ = false;
         }
         return better;
     }
@@ -48,37 +53,50 @@ class Bounds {
     bool offer_variables(double dual, const Copy& copy) {
         const bool better = dual > dual_ && dual < infinity;
         if (better) {
+            if (dual_is_exact_) {
+                verified_variables_ = {dual_, std::move(variables_)};
+                dual_is_exact_ = false;
+            }
             dual_ = dual;
             copy(variables_);
-            exact_ = false;
         }
         return better;
     }
 
     bool primal_is_plain() const { return plain_; }
-    bool are_exact() const { return exact_; }
+    bool are_exact() const { return primal_is_exact_ && dual_is_exact_; }
 
-    // What an exact evaluation of the best weights and the best variables found.
+    // What an exact evaluation of the best weights and the best variables found. Those that were verified before come
+    // back where only rounding errors have made others seem better.
     void correct(double primal, double dual) {
         primal_ = primal;
         dual_ = dual;
-        exact_ = plain_ = true;
+        if (verified_weights_ && verified_weights_->first <= primal_) {
+            std::tie(primal_, weights_) = std::move(*verified_weights_);
+        }
+        if (verified_variables_ && verified_variables_->first >= dual_) {
+            std::tie(dual_, variables_) = std::move(*verified_variables_);
+        }
+        verified_weights_.reset();
+        verified_variables_.reset();
+        dual_ = std::min(dual_, primal_);
+        primal_is_exact_ = dual_is_exact_ = plain_ = true;
     }
     void replace_weights(double primal, std::vector<double> weights) {
         primal_ = primal;
         weights_ = std::move(weights);
+        plain_ = true;
     }
-    void replace_variables(double dual, Variables variables) {
-        dual_ = dual;
-        variables_ = std::move(variables);
-    }
+    void replace_variables(Variables variables) { variables_ = std::move(variables); }
 
   private:
     double primal_;
     double dual_ = 0.0;
     std::vector<double> weights_;
     Variables variables_;
-    bool plain_ = true, exact_ = true;  // zero is
+    bool plain_ = true, primal_is_exact_ = true, dual_is_exact_ = true;  // zero is
+    std::optional<std::pair<double, std::vector<double>>> verified_weights_;
+    std::optional<std::pair<double, Variables>> verified_variables_;
 };
 
 }  // namespace maxmargin

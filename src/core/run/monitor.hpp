@@ -77,7 +77,7 @@ class Monitor {
         if (ended_) {
             return true;
         }
-        if (seconds() + reserve + last_check_ >= time_limit_) {
+        if (seconds() + reserve + 2.0 * last_check_ >= time_limit_) {
             end(Exit::time_limit);
         } else if (!asked_ || since(last_) > 0.05) {
             asked_ = true;
@@ -99,13 +99,9 @@ class Monitor {
     // The bounds of a method, as the next line of the history. Work is counted from the start of its stage.
     template <class Bounds>
     void report(std::int64_t epoch, double passes, std::size_t active, const Bounds& bounds) {
-        const Checking checking(*this);
-        reported_passes_ = passes;
-        reported_seconds_ = seconds() - check_seconds_;
-        if (on_report_ && on_report_({epochs_before_ + epoch, seconds(), check_seconds_, bounds.primal(), bounds.dual(),
-                                      bounds.gap(), static_cast<std::int64_t>(active), bounds.weights()})) {
-            end(Exit::stopped);
-        }
+        last_check_ = check_seconds_ - checks_before_;
+        tell(epochs_before_ + epoch, passes, active, bounds);
+        checks_before_ = check_seconds_;
     }
 
     // While one lives, time counts as spent on certificates and reports.
@@ -118,8 +114,7 @@ class Monitor {
         ~Checking() {
             if (outermost_) {
                 monitor_.checking_ = false;
-                monitor_.last_check_ = since(begin_);
-                monitor_.check_seconds_ += monitor_.last_check_;
+                monitor_.check_seconds_ += since(begin_);
             }
         }
         Checking(const Checking&) = delete;
@@ -140,6 +135,24 @@ class Monitor {
     Exit exit() const { return exit_; }
 
   private:
+    template <class Bounds>
+    void tell(std::int64_t epoch, double passes, std::size_t active, const Bounds& bounds) {
+        const Checking checking(*this);
+        if (reported_ && epoch == last_epoch_ && bounds.primal() == last_primal_ && bounds.dual() == last_dual_) {
+            return;  // nothing is said twice
+        }
+        reported_ = true;
+        last_epoch_ = epoch;
+        last_primal_ = bounds.primal();
+        last_dual_ = bounds.dual();
+        reported_passes_ = passes;
+        reported_seconds_ = seconds() - check_seconds_;
+        if (on_report_ && on_report_({epoch, seconds(), check_seconds_, bounds.primal(), bounds.dual(), bounds.gap(),
+                                      static_cast<std::int64_t>(active), bounds.weights()})) {
+            end(Exit::stopped);
+        }
+    }
+
     static constexpr std::size_t work_between_looks = std::size_t{1} << 19;  // stored values: about a millisecond
 
     static double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
@@ -159,8 +172,12 @@ class Monitor {
     double passes_between_reports_, seconds_between_reports_;
     double reported_passes_ = 0.0, reported_seconds_ = 0.0;
     std::int64_t epochs_before_ = 0;
+    bool reported_ = false;
+    std::int64_t last_epoch_ = 0;
+    double last_primal_ = 0.0, last_dual_ = 0.0;
     std::size_t work_ = 0;
-    double check_seconds_ = 0.0, last_check_ = 0.0;
+    double check_seconds_ = 0.0;
+    double checks_before_ = 0.0, last_check_ = 0.0;  // up to the last report, and for the certificate before it
     bool checking_ = false;
     bool ended_ = false;
     bool asked_ = false;  // the first look always asks: a stop may have been wanted before the start

@@ -127,7 +127,7 @@ class Auto(Method):
 
     def __post_init__(self) -> None:
         check_flags(self, "shrinking")
-        if self.dual not in (None, True, False):
+        if self.dual is not None and not isinstance(self.dual, bool):
             raise ValueError(f"dual must be True, False or None, not {self.dual!r}")
 
     @property
@@ -142,7 +142,7 @@ class Auto(Method):
         if problem.kind != "binary":
             return self._classes(problem, state, run)
         if self.dual is False:
-            return Newton().run(problem, state, run)
+            return Newton().run(problem, state, run, primal_only=True)
         if problem.shape[1] <= MOST_NEWTON_FEATURES and self.dual is None:
             return self._few_features(problem, state, run)
         return self._many_features(problem, state, run)
@@ -188,8 +188,9 @@ class Auto(Method):
         weights = weight_count(problem)
         sdm = SequentialDual(shrinking=self.shrinking)
         if self.dual is False:
-            small = weights <= MOST_WEIGHTS or problem.kind not in CuttingPlane.kinds
-            return (Newton() if small else CuttingPlane()).run(problem, state, run)
+            if weights > MOST_WEIGHTS and problem.kind in CuttingPlane.kinds:
+                return CuttingPlane().run(problem, state, run)
+            return Newton().run(problem, state, run, primal_only=True)
         if weights > MOST_NEWTON_WEIGHTS or self.dual:
             return sdm.run(problem, state, run)
         easy = float(problem.C.mean()) * _curvature(problem) <= EASY_CLASSES

@@ -82,9 +82,14 @@ def check_flags(method: Method, *names: str) -> None:
             raise ValueError(f"{name} must be True or False, not {getattr(method, name)!r}")
 
 
+def is_number(value: Any) -> bool:
+    """Whether an option is a finite number; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")
+
+
 def check_epsilon(epsilon: Any) -> None:
     """Refuse a stopping value of a paper that is no positive number."""
-    if epsilon is not None and not (isinstance(epsilon, (int, float)) and 0 < epsilon < float("inf")):
+    if epsilon is not None and not (is_number(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon must be a positive number or None, not {epsilon!r}")
 
 

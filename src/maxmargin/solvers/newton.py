@@ -14,6 +14,7 @@ from maxmargin.problems.losses import LOSSES
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
 from maxmargin.solvers.method import Exit, Method
+from maxmargin.solvers.primal_coordinate_descent import PrimalCoordinateDescent
 from maxmargin.solvers.sequential_dual import SequentialDual
 
 if TYPE_CHECKING:
@@ -45,13 +46,14 @@ class Newton(Method):
         """The short name: "newton"."""
         return "newton"
 
-    def run(self, problem: Any, state: Any, run: Run) -> Exit:
-        """Newton's method, then another one where rounding stops it."""
+    def run(self, problem: Any, state: Any, run: Run, primal_only: bool = False) -> Exit:
+        """Newton's method, then another one, of the primal only if so wanted, where rounding stops it."""
         exit_ = self.steps(problem, state, run)
         if exit_ is not Exit.BUDGET:
             return exit_
         run.rounding = True
-        return self._successor(problem).run(problem, state, run)
+        successor = self._successor(problem, primal_only)
+        return exit_ if successor is None else successor.run(problem, state, run)
 
     def steps(self, problem: Any, state: Any, run: Run, most: int | None = None) -> Exit:
         """Newton's method alone; at most ``most`` steps if given."""
@@ -60,12 +62,14 @@ class Newton(Method):
             return _core.multiclass_newton(state, run.stage(self.name, max_iter=most), run.core)
         return _core.newton(state, run.stage(self.name, max_iter=most), run.core)
 
-    def _successor(self, problem: Any) -> Method:
+    def _successor(self, problem: Any, primal_only: bool) -> Method | None:
         if problem.kind != "binary":
-            return SequentialDual()
+            return None if primal_only else SequentialDual()
         if problem.loss.is_like(LOSSES["hinge"]) and problem.penalize_bias:
             return CuttingPlane()
-        return DualCoordinateDescent(order="adaptive")
+        if not primal_only:
+            return DualCoordinateDescent(order="adaptive")
+        return PrimalCoordinateDescent() if problem.loss.is_curved else None
 
 
 def weight_count(problem: Any) -> int:
@@ -78,5 +82,5 @@ def _check_size(problem: Any) -> None:
     if weights > MOST_WEIGHTS:
         raise ValueError(
             f"solver='newton' needs a matrix of {weights:,} x {weights:,} entries for {problem.n_classes} classes and "
-            f"{problem.shape[1]:,} features, and takes up to {MOST_WEIGHTS:,} only; use 'sdm' or 'auto'"
+            f"{problem.shape[1]:,} features, and takes up to {MOST_WEIGHTS:,} only; use 'sdm'"
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from maxmargin import _core
 from maxmargin.problems.multiclass import MulticlassProblem
-from maxmargin.solvers.method import Exit, Method, check_flags
+from maxmargin.solvers.method import Exit, Method, check_flags, is_number
 
 if TYPE_CHECKING:
     from maxmargin.solvers.run import Run
@@ -47,9 +47,9 @@ class SequentialDual(Method):
 
     def __post_init__(self) -> None:
         check_flags(self, "adaptive", "shrinking")
-        if not self.effort > 0:
+        if not (is_number(self.effort) and self.effort > 0):
             raise ValueError(f"effort must be a positive number of full loops, not {self.effort!r}")
-        if not 0 <= self.little_gain < 1:
+        if not (is_number(self.little_gain) and 0 <= self.little_gain < 1):
             raise ValueError(f"little_gain must be a share from 0 on and below 1, not {self.little_gain!r}")
 
     @property

@@ -73,7 +73,9 @@ def describe_gap(primal: float, dual: float) -> str:
     >>> describe_gap(100.0, 0.0)
     'Nothing is proved about the optimum yet, but that it is not negative.'
     """
-    if dual >= 0.5 * primal:
+    if primal <= dual:
+        return "The objective is the optimum."
+    if dual >= 0.5 * primal > 0:
         return f"The objective is at most {100 * (primal - dual) / dual:.3g} % above the optimum."
     if dual > 1e-6 * primal:
         return f"The objective is up to {primal / dual:.3g} times the optimum."

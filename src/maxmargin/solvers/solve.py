@@ -84,8 +84,12 @@ def solve(
     method = method_of(solver, problem.kind, getattr(problem, "loss", None), getattr(problem, "penalize_bias", True))
     if not tol >= 0:
         raise ValueError(f"tol must be a number >= 0, not {tol}")
-    if max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1, not {max_iter}")
+    if max_iter != int(max_iter) or not 1 <= max_iter < 2**62:
+        raise ValueError(f"max_iter must be a whole number from 1 on, not {max_iter}")
+    if seed != int(seed) or not 0 <= seed < 2**63:
+        raise ValueError(f"seed must be a whole number from 0 on and below 2**63, not {seed}")
+    if stop is not None and not isinstance(stop, _core.StopFlag):
+        raise TypeError(f"stop must be a maxmargin._core.StopFlag, not {type(stop).__name__}")
     for name, value in (
         ("time_limit", time_limit),
         ("report_passes", report_passes),
@@ -101,7 +105,7 @@ def solve(
         recorder,
         tol=float(tol),
         max_iter=int(max_iter),
-        seed=seed,
+        seed=int(seed),
         time_limit=time_limit,
         stop=stop or _core.StopFlag(),
         report_passes=report_passes,

@@ -94,13 +94,10 @@ def choose_method(
             "multi_class='ovr'"
         )
     method = method_of(solver, kind, LOSSES[loss] if kind == "binary" else None, penalize_bias)
-    if not isinstance(solver, str):
-        if not shrinking:
-            raise ValueError(
-                f"shrinking=False goes with the name of a solver; {type(solver).__name__} has its own option"
-            )
-    else:
+    if isinstance(solver, str):
         method = method.with_shrinking(shrinking)
+    elif not shrinking and method.options().get("shrinking"):
+        raise ValueError(f"shrinking=False goes with the name of a solver; {type(solver).__name__} has its own option")
     if dual == "auto":
         return method
     if isinstance(method, Auto):

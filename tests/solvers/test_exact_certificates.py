@@ -1,0 +1,173 @@
+"""Certificates against exact rational arithmetic, on tiny problems whose numbers differ by many orders of magnitude."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from maxmargin import BinaryProblem, LinearSVC, solve
+from maxmargin.problems.losses import LOSSES
+from maxmargin.solvers.methods import solvers_for
+
+from ..conftest import LOSS_NAMES, csr
+
+SHARDS = 10
+PER_SHARD = 30
+
+
+def exact_bounds(X, y, C, loss, bias, free, w, alpha):
+    """P(w) and D(alpha) as fractions: no digit is lost."""
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+    rows = [[Fraction(float(x)) for x in row] + [Fraction(float(bias))] for row in X]
+    C, w, alpha = ([Fraction(float(value)) for value in values] for values in (np.broadcast_to(C, len(y)), w, alpha))
+    counted = len(w) - 1 if free else len(w)
+    primal = sum(value * value for value in w[:counted]) / 2
+    dual = (
+        -sum(
+            sum(int(sign) * a * row[j] for sign, a, row in zip(y, alpha, rows, strict=True)) ** 2
+            for j in range(counted)
+        )
+        / 2
+    )
+    for sign, c, a, row in zip(y, C, alpha, rows, strict=True):
+        if c == 0:
+            continue
+        slack = 1 - int(sign) * sum(x * value for x, value in zip(row, w, strict=True))
+        slack = slack if loss == "least_squares" else max(slack, Fraction(0))
+        primal += c * slack if loss == "hinge" else c * slack * slack
+        dual += a if loss == "hinge" else a - a * a / (4 * c)
+    return primal, dual
+
+
+def assert_honest(X, y, C, loss, bias, free, solver, **options):
+    """The returned pair is feasible, and its gap by exact arithmetic is not larger than the one reported."""
+    problem = BinaryProblem(X, y, C, loss=loss, bias=bias, penalize_bias=not free)
+    solution = solve(problem, solver, **options)
+    what = (np.asarray(X.toarray() if hasattr(X, "toarray") else X).tolist(), list(y), np.asarray(C).tolist())
+    what = (*what, loss, bias, free, solver, options)
+    weight = np.broadcast_to(C, len(y))
+    alpha = solution.alpha
+    assert np.all(np.isfinite(solution.weights)), what
+    assert np.all(alpha[weight == 0] == 0), what
+    if loss != "least_squares":
+        assert np.all(alpha >= 0), what
+    if loss == "hinge":
+        assert np.all(alpha <= weight), what
+    if free:
+        balance = sum(int(sign) * Fraction(float(a)) for sign, a in zip(y, alpha, strict=True))
+        assert abs(balance) <= Fraction(1e-12) * sum(Fraction(abs(float(a))) for a in alpha), what
+    primal, dual = exact_bounds(X, y, C, loss, bias, free, solution.weights, alpha)
+    at_zero = sum(Fraction(float(value)) for value in weight)
+    assert primal <= at_zero * (1 + Fraction(1e-12)), what
+    assert dual >= -Fraction(1e-12) * at_zero, what
+    if primal > Fraction(1e-28) * at_zero:
+        gap = float((primal - dual) / primal)
+        # Sums are only made exact where their rounding errors might be a hundredth of the gap.
+        error = 1e-12 + 1e-2 * gap
+        assert solution.certificate.gap >= gap - error, (solution.certificate, gap, what)
+        assert solution.certificate.primal == pytest.approx(float(primal), rel=error), what
+    return solution
+
+
+def many_orders(rng, shape, low, high, zeros):
+    values = rng.choice([-1.0, 1.0], size=shape) * 10.0 ** rng.uniform(low, high, size=shape)
+    return np.where(rng.random(shape) < zeros, 0.0, np.round(values, int(rng.integers(0, 9))))
+
+
+def nasty_problem(rng):
+    rows, features = int(rng.integers(2, 6)), int(rng.integers(1, 5))
+    spread = rng.choice([0.5, 3.0, 6.0])
+    X = many_orders(rng, (rows, features), -spread, spread, zeros=0.2)
+    if rng.random() < 0.3:
+        X[-1] = X[0]
+    y = rng.choice([-1, 1], size=rows)
+    spread = rng.choice([0.0, 3.0, 12.0])
+    C = 10.0 ** rng.uniform(-spread, spread, size=rows) * 10.0 ** rng.integers(-4, 5)
+    if rng.random() < 0.3:
+        C[rng.integers(rows)] = 0.0
+    if rng.random() < 0.3:
+        X = X.astype(np.float32)
+    return (csr(X) if rng.random() < 0.5 else X), y, C
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_no_gap_of_a_nasty_problem_is_understated(loss, shard):
+    rng = np.random.default_rng([7, LOSS_NAMES.index(loss), shard])
+    for _ in range(PER_SHARD):
+        X, y, C = nasty_problem(rng)
+        bias, free = [(0.0, False), (1.0, False), (1.0, True)][int(rng.integers(3))]
+        for solver in solvers_for("binary", LOSSES[loss], not free):
+            options = {"max_iter": int(rng.integers(1, 31)), "tol": float(rng.choice([0.0, 1e-9, 1e-3]))}
+            assert_honest(X, y, C, loss, bias, free, solver, **options)
+
+
+FOUND = {
+    "a row that hardly counts against a free bias": (
+        np.array([[4.25], [-0.5]]),
+        [1, -1],
+        np.array([30, 3e-12]),
+        1.0,
+        True,
+        "dcd",
+        {"max_iter": 10},
+    ),
+    "weights of rows that differ by 1e14": (
+        csr(np.array([[0, 2.8, 1.5], [0.3, 0.9, 2.2], [0, -2.6, 1.3]])),
+        [1, -1, -1],
+        1.3e-4 * np.array([2.22305793926255e-08, 400621.3159753567, 4205533.519256422]),
+        1.0,
+        True,
+        "dcd",
+        {"max_iter": 10},
+    ),
+    "one long row": (np.array([[3e6]]), [1], np.array([1000.0]), 0.0, False, "newton", {"max_iter": 2}),
+    "long rows that nearly cancel": (
+        np.array([[-8e4, 8e4], [8e4, 1e4]]),
+        [1, -1],
+        np.array([100.0, 100.0]),
+        0.0,
+        False,
+        "dcd",
+        {"max_iter": 10, "tol": 1e-6},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(FOUND))
+def test_gaps_that_once_were_understated_are_true(name):
+    X, y, C, bias, free, solver, options = FOUND[name]
+    assert_honest(X, np.array(y), C, "hinge", bias, free, solver, **options)
+    for other in solvers_for("binary", LOSSES["hinge"], not free):
+        for max_iter in (1, 2, 10, 30):
+            assert_honest(X, np.array(y), C, "hinge", bias, free, other, max_iter=max_iter)
+
+
+@pytest.mark.parametrize("penalize", [True, False])
+@pytest.mark.parametrize("scale", [1e7, 1e8, 1.7e9, 1e12])
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_a_column_of_timestamps_does_not_spoil_a_fit(loss, scale, penalize):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(300, 5))
+    y = np.where(X @ [2.0, -1.0, 1.0, 0.5, 0.0] + 0.5 * rng.normal(size=300) > 0, 1, -1)
+    without = LinearSVC(loss, penalize_intercept=penalize).fit(X, y)
+    stamped = np.hstack([X, scale * (1 + 0.01 * rng.random((300, 1)))])
+    model = LinearSVC(loss, penalize_intercept=penalize).fit(stamped, y)
+    assert model.converged_
+    assert model.score(stamped, y) >= 0.8
+    # weights of zero for that column are allowed, and so the optimum cannot be higher
+    assert model.primal_objective_ <= 1.01 * without.primal_objective_
+    weights = np.append(model.coef_, model.intercept_)
+    alpha = y * model.dual_coef_.toarray().ravel()
+    primal, dual = exact_bounds(stamped, y, 1.0, loss, 1.0, not penalize, weights, alpha)
+    assert model.duality_gap_ >= float((primal - dual) / primal) - 1e-9
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("C", [1e6, 1e8, 1e10])
+def test_more_iterations_on_raw_data_never_raise_the_objective(C):
+    X, y = load_breast_cancer(return_X_y=True)
+    found = [LinearSVC("hinge", C=C, max_iter=count).fit(X, y).primal_objective_ for count in (50, 500, 5000)]
+    assert found[1] <= found[0] * (1 + 1e-9)
+    assert found[2] <= found[1] * (1 + 1e-9)
