@@ -11,10 +11,10 @@ def test_names_of_solvers():
     kinds = ["binary", *MULTI_CLASS[1:]]
     assert set(options.CLASSIFICATION_SOLVERS) == {name for kind in kinds for name in solvers_for(kind)}
     assert set(options.CLASSIFICATION_SOLVERS) <= set(SOLVERS)
-    assert options.RANKING_SOLVERS == tuple(solvers_for("ranking"))
+    assert tuple(solvers_for("ranking")) == options.RANKING_SOLVERS
 
 
 def test_names_of_losses_formulations_and_formats():
-    assert options.LOSSES == tuple(LOSSES)
+    assert tuple(LOSSES) == options.LOSSES
     assert options.MULTI_CLASS == MULTI_CLASS
     assert set(options.DATA_FORMATS) == {"svmlight", *SUFFIXES.values()}

@@ -101,11 +101,14 @@ class NewtonEnd {
             order.end_epoch();
             dual += sweep.gain;
             work += sweep.work;
-            if (sweep.gain <= 0.0) {
+            if (sweep.gain <= 0.0 || sweep.gap <= 0.5 * tol_ * std::abs(dual)) {
                 break;
             }
         }
         offer_variables();
+        if (!reached()) {
+            offer_weights();
+        }
     }
 
   private:
