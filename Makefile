@@ -28,6 +28,7 @@ bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.command
 	$(BIN)/python -m benchmarks.cutting_planes
 	$(BIN)/python -m benchmarks.multiclass
+	$(BIN)/python -m benchmarks.predict
 
 # The memory test is left out: the sanitizer's own shadow memory would be counted.
 sanitize: $(VENV)-sanitize/ready
