@@ -39,6 +39,9 @@ class Limits:
         self, tol: float, max_iter: int, seed: int, max_passes: float, worth: float, patience: float
     ) -> None: ...
 
+# 1 for the numbers that are in a sample of one in `one_in`, else 0
+def sample(numbers: NDArray[np.int64], one_in: int) -> _Floats: ...
+
 class Run:
     # on_report: epoch, seconds, check_seconds, primal, dual, gap, active, weights; true ends the method
     def __init__(

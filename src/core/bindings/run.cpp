@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "bindings/arrays.hpp"
+#include "run/random.hpp"
 
 using namespace nanobind::literals;
 
@@ -68,6 +70,17 @@ void bind_run(nb::module_& m) {
             [](Limits* self, double tol, std::int64_t max_iter, std::uint64_t seed, double max_passes, double worth,
                double patience) { new (self) Limits{tol, max_iter, max_passes, worth, patience, seed}; },
             "tol"_a, "max_iter"_a, "seed"_a, "max_passes"_a, "worth"_a, "patience"_a);
+
+    m.def(
+        "sample",
+        [](const Vector<std::int64_t>& numbers, std::uint64_t one_in) {
+            std::vector<double> taken(numbers.size());
+            for (std::size_t i = 0; i < taken.size(); ++i) {
+                taken[i] = is_sampled(static_cast<std::uint64_t>(numbers(i)), one_in) ? 1.0 : 0.0;
+            }
+            return to_numpy(std::move(taken));
+        },
+        "numbers"_a, "one_in"_a);
 
     nb::class_<PyRun>(m, "Run")
         .def(nb::init<double, nb::object, nb::object, double, double>(), "time_limit"_a, "on_report"_a.none(), "stop"_a,

@@ -20,6 +20,7 @@
 
 #include "multiclass/methods.hpp"
 #include "numeric/cholesky.hpp"
+#include "run/random.hpp"
 #include "run/reached.hpp"
 
 namespace maxmargin {
@@ -300,8 +301,7 @@ void start_from_sample(MulticlassState& state, const Rows& rows, std::size_t one
     constexpr double rough = 1e-2;
     MulticlassVariables some = state.variables;
     for (std::size_t i = 0; i < some.rows.size(); ++i) {
-        const std::uint64_t scattered = (static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u) >> 32;
-        some.rows[i].C *= scattered % one_in == 0 ? static_cast<double>(one_in) : 0.0;
+        some.rows[i].C *= is_sampled(i, one_in) ? static_cast<double>(one_in) : 0.0;
     }
     MulticlassProblem<Rows> part(rows, some, state.formulation, state.classes, state.bias);
     MulticlassNewton<Rows>(state, part, rough, max_iter, monitor).run(w, width, false, true);

@@ -10,6 +10,11 @@
 
 namespace maxmargin {
 
+// Whether number i is in a sample of one in `one_in`: as good as random, and always the same.
+inline bool is_sampled(std::uint64_t i, std::uint64_t one_in) {
+    return ((i * 0x9e3779b97f4a7c15u) >> 32) % one_in == 0;
+}
+
 class Random {
   public:
     explicit Random(std::uint64_t seed) {

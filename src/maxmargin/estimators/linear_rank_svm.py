@@ -18,6 +18,7 @@ from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.models.model import Model
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.ranking import RankingProblem, count_pairs
+from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import solvers_for
 from maxmargin.solvers.solve import solve
@@ -147,7 +148,7 @@ class LinearRankSVM(CertifiedEstimator):
         LinearRankSVM
             The estimator itself.
         """
-        start = time.perf_counter()
+        deadline = Deadline(self.time_limit)
         X, y = validate_data(
             self,
             X,
@@ -174,9 +175,7 @@ class LinearRankSVM(CertifiedEstimator):
             tol=self.tol,
             max_iter=self.max_iter,
             start=points,
-            time_limit=None
-            if self.time_limit is None
-            else max(self.time_limit - (time.perf_counter() - start) - later, 1e-9),
+            time_limit=deadline.left(later),
             callback=progress.report,
         )
         model = Model.of_ranking(problem, solution, self.get_params(deep=False))

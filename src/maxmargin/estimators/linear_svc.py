@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -22,6 +21,7 @@ from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.models.model import Model, labels_of_scores, weight_rows
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
+from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import SOLVERS
 from maxmargin.solvers.threads import count_threads
@@ -216,7 +216,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             The estimator itself.
         """
         method = self._method()
-        start = time.perf_counter()
+        deadline = Deadline(self.time_limit)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         if y.dtype.kind not in "iubSU":  # whole numbers and texts are classes; to ask takes as long as to sort them
             check_classification_targets(y)
@@ -242,7 +242,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             penalize_bias=self.penalize_intercept,
             loss=self.loss,
             starts=self._starts(matrix, len(classes)),
-            time_limit=None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - start), 1e-9),
+            time_limit=deadline.left(),
             n_jobs=count_threads(self.n_jobs),
             solver=method,
             tol=self.tol,

@@ -95,7 +95,7 @@ def _sample(problem: RankingProblem) -> _core.Pairs | None:
     if size < LARGE:
         return None
     unit = ranks.group_of if ranks.group_of is not None and len(ranks.groups) >= MANY_GROUPS else np.arange(size)
-    scattered = unit.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # as good as random, and always the same
-    taken = (scattered >> np.uint64(32)) % np.uint64(SAMPLE) == 0
-    pairs = _core.Pairs(ranks.y, ranks.group_of, taken * (1.0 if ranks.weights is None else ranks.scaled_weights))
+    taken = _core.sample(unit.astype(np.int64), SAMPLE)
+    weights = taken if ranks.scaled_weights is None else taken * ranks.scaled_weights
+    pairs = _core.Pairs(ranks.y, ranks.group_of, weights)
     return pairs if pairs.total() > 0 else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 from maxmargin import _core
 from maxmargin.problems.losses import Floats
+from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.solution import Report
 
 Callback = Callable[[Report, Floats], bool | None]
@@ -69,14 +69,15 @@ class Run:
         self.max_iter = max_iter
         self.seed = seed
         self.stop = stop
-        self.deadline = time.perf_counter() + (FOREVER if time_limit is None else time_limit)
+        self.deadline = Deadline(time_limit)
         #: Whether rounding errors have stopped a method.
         self.rounding = False
         self.core = _core.Run(self.time_left(), recorder, stop, report_passes or 0.0, report_seconds or 0.0)
 
     def time_left(self) -> float:
-        """Seconds until the deadline, never negative."""
-        return max(self.deadline - time.perf_counter(), 0.0)
+        """Seconds until the deadline."""
+        left = self.deadline.left()
+        return FOREVER if left is None else left
 
     def limits(self, max_iter: int | None = None, **others: float) -> _core.Limits:
         """The limits of a stage."""

@@ -7,7 +7,6 @@ number of threads.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -20,6 +19,7 @@ from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.multiclass import FORMULATIONS, MulticlassProblem
 from maxmargin.solvers.auto import Auto
+from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import method_of
 from maxmargin.solvers.solution import Report, Solution
@@ -179,9 +179,7 @@ def train_classifier(
     >>> solution.converged, solution.weights.shape
     (True, (3, 4))
     """
-    begin = time.perf_counter()
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit must be positive, not {time_limit}")
+    deadline = Deadline(time_limit)
     matrix = Matrix.of(X)
     positives = problems_of(multi_class, n_classes)
     check_memory(matrix.shape[1], n_classes if n_classes > 2 else 1)
@@ -201,7 +199,7 @@ def train_classifier(
             problem,
             solver,
             start=start if start is None or isinstance(start, Solution) else problem.alpha_of(start),
-            time_limit=None if time_limit is None else max(time_limit - (time.perf_counter() - begin), 1e-9),
+            time_limit=deadline.left(),
             seed=(seed + task * 0x9E3779B97F4A7C15) % 2**63,  # all different and far apart
             callback=heard[task].report,
             stop=stop,
