@@ -10,8 +10,8 @@
 namespace maxmargin {
 namespace {
 
-// Rounding errors up to this share of the gap, or of a gap as small as numbers allow, are nobody's concern.
-constexpr double harmless = 1e-2, smallest_gap = 1e-11;
+// Rounding errors up to this share of the gap, or of a very small one, are nobody's concern.
+constexpr double harmless = 1e-5, smallest_gap = 1e-8;
 
 template <class Rows>
 double exact_primal(MulticlassProblem<Rows>& problem, const std::vector<double>& w) {
