@@ -113,6 +113,7 @@ class CuttingPlane {
     static constexpr int most_trials = 20;
     static constexpr std::size_t few_to_keep = std::size_t{1} << 16;  // rows: at most half a megabyte per cut
     static constexpr double longest_stretch = 4.0;
+    static constexpr double verifying = 6.0;  // in evaluations of the risk
 
     static double dot(const std::vector<double>& a, const std::vector<double>& b) {
         return dense_dot(a.data(), b.data(), a.size());
@@ -361,9 +362,10 @@ class CuttingPlane {
         });
     }
 
+    // What comes after the last cut: its mixture unfolded, and both bounds verified.
     double unfolding_seconds() const {
         const bool kept = taking_part_.size() * width_ <= few_to_keep;
-        return kept ? 0.0 : static_cast<double>(bounds_.variables().size()) * seconds_per_touch_;
+        return (kept ? verifying : verifying + static_cast<double>(bounds_.variables().size())) * seconds_per_touch_;
     }
 
     // The dual variables of a mixture of cuts. With many rows the cuts' own coefficients are not kept, and found again

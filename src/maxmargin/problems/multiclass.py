@@ -222,13 +222,19 @@ def beta_of(alpha: Csr, labels: NDArray[Any], n_classes: int) -> Csr:
     size = alpha.shape[0]
     row_of = np.repeat(np.arange(size), np.diff(alpha.indptr))
     sums = np.bincount(row_of, weights=alpha.data, minlength=size)
+    # The entry of a row's own class comes after those of its list, so that all entries are in the order of the rows.
     own = np.flatnonzero(sums)
-    classes = np.concatenate([alpha.indices, labels[own]])
-    rows = np.concatenate([row_of, own])
-    order = np.lexsort((rows, classes))
+    before = np.cumsum(sums != 0) - (sums != 0)
+    places = np.concatenate([np.arange(len(row_of)) + before[row_of], alpha.indptr[own + 1] + before[own]])
+    rows, values = np.empty(len(places), dtype=np.intp), np.empty(len(places))
+    classes = np.empty(len(places), dtype=np.uint16 if n_classes <= 1 << 16 else np.int64)  # short ones sort fastest
+    rows[places] = np.concatenate([row_of, own])
+    values[places] = np.concatenate([-alpha.data, sums[own]])
+    classes[places] = np.concatenate([alpha.indices, labels[own]])
+    order = np.argsort(classes, kind="stable")
     counts = np.bincount(classes, minlength=n_classes)
     return Csr(
-        np.concatenate([-alpha.data, sums[own]])[order],
+        values[order],
         rows[order].astype(np.int32 if size <= np.iinfo(np.int32).max else np.int64),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         (n_classes, size),
