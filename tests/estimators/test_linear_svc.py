@@ -250,7 +250,7 @@ def test_other_dense_input_is_converted(convert):
         ({"solver": DualCoordinateDescent(), "shrinking": False}, "DualCoordinateDescent has its own option"),
         ({"penalty": "l1"}, "the only penalty is 'l2'"),
         ({"penalty": "elasticnet"}, "'penalty' parameter"),
-        ({"loss": "l2"}, "the first argument is the loss"),
+        ({"loss": "l2"}, "is a penalty; the first argument is the loss, one of"),
         ({"dual": "yes"}, "'dual' parameter"),
         ({"dual": True, "solver": "newton"}, "dual=True contradicts solver='newton', which works on the weights"),
         ({"dual": False, "solver": "dcd"}, "which works on the dual variables"),

@@ -61,7 +61,7 @@ def test_penalties_nobody_knows_are_refused(penalty):
 @pytest.mark.parametrize("loss", ["l1", "l2"])
 def test_a_penalty_in_the_place_of_the_loss_is_explained(loss):
     X, y = random_problem()
-    with pytest.raises(ValueError, match=f"the first argument is the loss; write LinearSVC\\(penalty='{loss}'\\)"):
+    with pytest.raises(ValueError, match=f"loss='{loss}' is a penalty; the first argument is the loss, one of"):
         LinearSVC(loss).fit(X, y)
 
 

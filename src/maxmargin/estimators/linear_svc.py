@@ -273,7 +273,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
     def _method(self) -> Method:
         """The method that the parameters ask for; an error for parameters that do not go together."""
         if self.loss in ("l1", "l2"):
-            raise ValueError(f"the first argument is the loss; write LinearSVC(penalty={self.loss!r})")
+            raise ValueError(f"loss={self.loss!r} is a penalty; the first argument is the loss, one of {list(LOSSES)}")
         if self.penalty != "l2":
             raise ValueError(
                 f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}: "

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxmargin import _core
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.losses import LOSSES, Floats, Loss
-from maxmargin.problems.matrix import Matrix, check_not_empty
+from maxmargin.problems.problem import Problem
 from maxmargin.problems.regulariser import SquaredNorm
 
 #: Beyond these, products of C, row norms and dual variables could overflow.
@@ -27,7 +27,7 @@ SMALLEST_C, LARGEST_C = 1e-50, 1e50
 LARGEST_BIAS = 1e50
 
 
-class BinaryProblem:
+class BinaryProblem(Problem):
     """A binary linear SVM: which rows, which labels, which loss, how much each row counts.
 
     Parameters
@@ -74,8 +74,7 @@ class BinaryProblem:
         bias: float = 0.0,
         penalize_bias: bool = True,
     ) -> None:
-        self.matrix = Matrix.of(X)
-        check_not_empty(self.matrix)
+        super().__init__(X)
         size = self.shape[0]
         self.y = _signs(y, size)
         self.C = row_weights_of(C, size)
@@ -86,16 +85,6 @@ class BinaryProblem:
         self.penalize_bias = bool(penalize_bias)
         if not penalize_bias and bias == 0:
             raise ValueError("penalize_bias=False needs a bias; use bias=1.0")
-
-    @property
-    def X(self) -> Any:
-        """The matrix as it was given."""
-        return self.matrix.X
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and features."""
-        return self.matrix.shape
 
     @property
     def regulariser(self) -> SquaredNorm:
@@ -119,14 +108,6 @@ class BinaryProblem:
     def found(self, state: _core.BinaryState) -> tuple[Floats, Floats]:
         """The best weights and the best dual variables of a state."""
         return state.weights(), state.alpha()
-
-    def points_of(self, state: Any) -> None:  # noqa: ARG002
-        """Only rankings start from points."""
-        return
-
-    def weights_of_report(self, weights: Floats) -> Floats:
-        """Weights as they are reported, in the form in which they are returned."""
-        return weights
 
     def margins(self, w: ArrayLike) -> Floats:
         """``y_i w.x_i`` for weights whose last entry is the bias."""

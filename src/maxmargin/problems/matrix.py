@@ -59,13 +59,6 @@ class Matrix:
         return _core.score(self.rows, np.ascontiguousarray(coef.T), np.ascontiguousarray(intercept))
 
 
-def check_not_empty(matrix: Matrix) -> None:
-    """Refuse a matrix without rows or features, from which nothing can be learnt."""
-    size, features = matrix.shape
-    if size == 0 or features == 0:
-        raise ValueError(f"X is empty: it has {size} rows and {features} features")
-
-
 def _rows_of(X: Any) -> _core.Rows:
     if (
         all(hasattr(X, name) for name in ("data", "indices", "indptr", "shape"))

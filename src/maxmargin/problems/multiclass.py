@@ -25,7 +25,7 @@ from maxmargin.problems.binary import check_bias, row_weights_of
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.csr import Csr
 from maxmargin.problems.losses import Floats
-from maxmargin.problems.matrix import Matrix, check_not_empty
+from maxmargin.problems.problem import Problem
 from maxmargin.problems.regulariser import SquaredNorm
 
 #: The formulations by name.
@@ -37,7 +37,7 @@ FORMULATIONS = {
 ROUNDING = 1e-12
 
 
-class MulticlassProblem:
+class MulticlassProblem(Problem):
     """A linear SVM over several classes at once.
 
     Parameters
@@ -75,8 +75,7 @@ class MulticlassProblem:
         n_classes: int | None = None,
         bias: float = 0.0,
     ) -> None:
-        self.matrix = Matrix.of(X)
-        check_not_empty(self.matrix)
+        super().__init__(X)
         size = self.shape[0]
         self.y = _class_numbers(y, size)
         self.n_classes = int(self.y.max()) + 1 if n_classes is None else int(n_classes)
@@ -93,16 +92,6 @@ class MulticlassProblem:
         """Which methods can solve it."""
         return self.formulation
 
-    @property
-    def X(self) -> Any:
-        """The matrix as it was given."""
-        return self.matrix.X
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and features."""
-        return self.matrix.shape
-
     def start(self, start: Any = None) -> _core.MulticlassState:
         """The problem as the C++ core solves it, from zero or from what is known of a solution."""
         state = _core.MulticlassState(
@@ -118,10 +107,6 @@ class MulticlassProblem:
         """The best weights and the best dual variables of a state."""
         values, classes, starts = state.alpha()
         return self.weights_of_report(state.weights()), Csr(values, classes, starts, (self.shape[0], self.n_classes))
-
-    def points_of(self, state: Any) -> None:  # noqa: ARG002
-        """Only rankings start from points."""
-        return
 
     def weights_of_report(self, weights: Floats) -> Floats:
         """Weights of shape (classes, features + 1) from those of the core, which are transposed and padded."""

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxmargin import _core
 from maxmargin.problems.binary import LARGEST_C, SMALLEST_C
 from maxmargin.problems.losses import Floats
-from maxmargin.problems.matrix import Matrix, check_not_empty
+from maxmargin.problems.problem import Problem
 from maxmargin.problems.regulariser import SquaredNorm
 
 
@@ -207,7 +207,7 @@ def ndcg(y: ArrayLike, scores: ArrayLike, qid: ArrayLike | None = None, k: int |
     return float(np.mean(results))
 
 
-class RankingProblem:
+class RankingProblem(Problem):
     """A linear ranking SVM: which rows, which ranks, which groups (OP4).
 
     Parameters
@@ -244,8 +244,7 @@ class RankingProblem:
         qid: ArrayLike | None = None,
         weights: ArrayLike | None = None,
     ) -> None:
-        self.matrix = Matrix.of(X)
-        check_not_empty(self.matrix)
+        super().__init__(X)
         size = self.shape[0]
         if np.shape(y) != (size,):
             raise ValueError(f"y must have shape ({size},) to match the rows of X, not {np.shape(y)}")
@@ -253,16 +252,6 @@ class RankingProblem:
         if not SMALLEST_C <= C <= LARGEST_C:
             raise ValueError(f"C must lie between {SMALLEST_C:g} and {LARGEST_C:g}, not {C}")
         self.C = float(C)
-
-    @property
-    def X(self) -> Any:
-        """The matrix as it was given."""
-        return self.matrix.X
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and features."""
-        return self.matrix.shape
 
     def start(self, start: Any = None) -> _core.RankingState:
         """The problem as the C++ core solves it, with cuts at zero and at the points of a solution or as given."""
@@ -282,10 +271,6 @@ class RankingProblem:
     def points_of(self, state: _core.RankingState) -> Floats:
         """Where the cuts in use touch the risk: a similar problem may start from there."""
         return state.points().reshape(-1, self.shape[1] + 1)
-
-    def weights_of_report(self, weights: Floats) -> Floats:
-        """Weights as they are reported, in the form in which they are returned."""
-        return weights
 
     def primal(self, w: ArrayLike) -> float:
         """The objective at weights, whose last entry belongs to no feature and is 0: pairs have no intercept."""
