@@ -41,6 +41,7 @@ class DualCoordinateDescent {
         const DualSweep<Rows> sweeper(problem_, {bias_.step(), bias_.curvature()});
         const double pass_cost = DualSweep<Rows>::pass_cost(problem_);
         CheckBudget checks(check_share, problem_.bias.free ? 2.0 * pass_cost : pass_cost);
+        monitor_.expect_check(pass_cost);
         double hidden_gap = 0.0, previous = infinity;
         double trust = 1.0;  // exact gap / estimate of the sweep, when both were last known
         while (true) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "bindings/run.hpp"
 #include "cutting_plane/methods.hpp"
 #include "multiclass/methods.hpp"
+#include "multiclass/signed_variables.hpp"
 
 using namespace nanobind::literals;
 
@@ -77,6 +79,25 @@ nb::tuple alpha_of(const MulticlassState& state) {
     return nb::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(which)), to_numpy(std::move(starts)));
 }
 
+nb::tuple py_signed_variables(const Lists& alpha, const Vector<std::int32_t>& labels, std::size_t classes) {
+    const auto& [values, which, starts] = alpha;
+    if (starts.size() != labels.size() + 1) {
+        throw std::invalid_argument("alpha must have one row per label");
+    }
+    const std::size_t stored = std::min(values.size(), which.size());
+    check_csr(which.data(), stored, starts.data(), labels.size(), classes);
+    if (labels.size() > std::numeric_limits<std::int32_t>::max()) {
+        throw std::invalid_argument("at most 2147483647 rows are supported for several classes at once");
+    }
+    if (labels.size() > 0 && largest_index(labels.data(), labels.size()) >= classes) {
+        throw std::invalid_argument("labels must be numbers of classes in every row");
+    }
+    SignedVariables found = signed_variables({values.data(), stored}, {which.data(), stored},
+                                             {starts.data(), starts.size()}, {labels.data(), labels.size()}, classes);
+    return nb::make_tuple(to_numpy(std::move(found.values)), to_numpy(std::move(found.rows)),
+                          to_numpy(std::move(found.starts)));
+}
+
 }  // namespace
 
 void bind_multiclass(nb::module_& m) {
@@ -94,6 +115,8 @@ void bind_multiclass(nb::module_& m) {
         .def_prop_ro("dual", [](const MulticlassState& state) { return state.bounds.dual(); })
         .def("weights", [](const MulticlassState& state) { return to_numpy(std::vector(state.bounds.weights())); })
         .def("alpha", &alpha_of);
+
+    m.def("signed_variables", &py_signed_variables, "alpha"_a, "labels"_a, "classes"_a);
 
     nb::class_<SequentialDualOptions>(m, "SequentialDualOptions")
         .def(

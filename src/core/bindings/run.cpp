@@ -85,6 +85,7 @@ void bind_run(nb::module_& m) {
     nb::class_<PyRun>(m, "Run")
         .def(nb::init<double, nb::object, nb::object, double, double>(), "time_limit"_a, "on_report"_a.none(), "stop"_a,
              "report_passes"_a, "report_seconds"_a)
+        .def("reserve", &PyRun::reserve, "seconds"_a)
         .def_prop_ro("epochs", &PyRun::epochs)
         .def_prop_ro("check_seconds", &PyRun::check_seconds);
 }

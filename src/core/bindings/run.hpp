@@ -40,6 +40,7 @@ class PyRun {
         return outcome.exit;
     }
 
+    void reserve(double seconds) { monitor_->reserve(seconds); }
     std::int64_t epochs() const { return epochs_; }
     double check_seconds() const { return monitor_->check_seconds(); }
 

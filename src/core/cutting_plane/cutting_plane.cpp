@@ -12,6 +12,13 @@
 #include "run/reached.hpp"
 
 namespace maxmargin {
+namespace {
+
+bool is_zero(const std::vector<double>& point) {
+    return std::all_of(point.begin(), point.end(), [](double weight) { return weight == 0.0; });
+}
+
+}  // namespace
 
 Outcome cut_hinge(BinaryState& state, const CuttingOptions& options, const Limits& limits, Monitor& monitor) {
     HingeRisk risk(state.variables);
@@ -26,7 +33,9 @@ Outcome cut_hinge(BinaryState& state, const CuttingOptions& options, const Limit
         start.coefficients = coefficients;
     }
     const std::vector<double> point = state.bounds.weights();
-    start.points = point;
+    if (!is_zero(point)) {
+        start.points = point;
+    }
     auto deliver = [&](double primal, const std::vector<double>& weights, const Unfolded& found) {
         state.bounds.offer_weights(primal, weights, false);
         for (std::size_t i = 0; i < state.variables.size(); ++i) {
@@ -61,7 +70,9 @@ Outcome cut_classes(MulticlassState& state, const CuttingOptions& options, const
         start.coefficients = coefficients;
     }
     const std::vector<double> point = state.bounds.weights();
-    start.points = point;
+    if (!is_zero(point)) {
+        start.points = point;
+    }
     auto deliver = [&](double primal, const std::vector<double>& weights, const Unfolded& found) {
         state.bounds.offer_weights(primal, weights, false);
         std::vector<ClassValue> list;

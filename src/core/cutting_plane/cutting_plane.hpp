@@ -70,11 +70,19 @@ class CuttingPlane {
     // within the tolerance when they are verified.
     template <class Deliver>
     Outcome run(const CutStart& known, const Deliver& deliver) {
+        // Five slots, and what a first mixture unfolds to, are fresh memory: time that cannot be interrupted.
+        const double fresh = 12.0 * static_cast<double>(taking_part_.size() * width_) * seconds_per_entry;
+        if (monitor_.look(fresh)) {
+            return {monitor_.exit(), 0};
+        }
         start(known);
         double finish_at = limits_.tol;
         double begin = monitor_.seconds(), iteration = 0.0;
         for (std::int64_t cuts = 1;; ++cuts) {
             const bool in_time = next_master_point();
+            if (!in_time && cuts == 1 && known.points.empty() && known.coefficients.empty()) {
+                return {monitor_.exit(), cuts};  // nothing is better than zero yet
+            }
             const bool solved =
                 in_time && options_.epsilon > 0.0 && master_->objective() - dual_ <= options_.epsilon * risk_.weight();
             monitor_.report(cuts, static_cast<double>(cuts), pool_.in_use(), bounds_);
@@ -113,7 +121,9 @@ class CuttingPlane {
     static constexpr int most_trials = 20;
     static constexpr std::size_t few_to_keep = std::size_t{1} << 16;  // rows: at most half a megabyte per cut
     static constexpr double longest_stretch = 4.0;
-    static constexpr double verifying = 6.0;  // in evaluations of the risk
+    static constexpr double verifying = 10.0;  // in evaluations of the risk
+    static constexpr double seconds_per_entry = 5e-9;
+    static constexpr std::size_t work_between_looks = std::size_t{1} << 19;  // stored values
 
     static double dot(const std::vector<double>& a, const std::vector<double>& b) {
         return dense_dot(a.data(), b.data(), a.size());
@@ -127,9 +137,11 @@ class CuttingPlane {
             slot.scores.assign(taking_part_.size() * width_, 0.0);
             slot.coefficients.assign(taking_part_.size() * width_, 0.0);
         }
+        const double before = monitor_.seconds();
         touch(*best_);
         bounds_.offer_weights(best_->objective(), best_->weights);
         add_cut(*best_);
+        seconds_per_touch_ = monitor_.seconds() - before;
         for (std::size_t k = 0; k + size <= known.points.size(); k += size) {
             CutPoint& point = slots_[2];
             std::copy_n(known.points.data() + k, size, point.weights.data());
@@ -161,6 +173,7 @@ class CuttingPlane {
     // The weights of the constant column are the last ones.
     bool find_scores(const std::vector<double>& weights, std::vector<double>& scores) {
         const double* intercepts = weights.data() + rows_.features() * width_;
+        std::size_t work = 0;
         return std::visit(
             [&](const auto& rows) {
                 for (std::size_t p = 0; p < taking_part_.size(); ++p) {
@@ -174,8 +187,12 @@ class CuttingPlane {
                     } else {
                         rows.class_scores(i, weights.data(), width_, own);
                     }
-                    if (monitor_.poll(rows.stored(i) * width_ + 1) && !unlimited_) {
-                        return false;
+                    work += rows.stored(i) * width_ + 1;
+                    if (work >= work_between_looks && !unlimited_) {
+                        work = 0;
+                        if (monitor_.look(unfolding_seconds())) {
+                            return false;
+                        }
                     }
                 }
                 return true;

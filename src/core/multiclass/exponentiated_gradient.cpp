@@ -30,11 +30,14 @@ class ExponentiatedGradient {
           classes_(problem.classes()),
           all_(rows_taking_part(problem.variables().rows)) {
         problem_.variables() = state_.bounds.variables();
-        start();
     }
 
     Outcome run() {
         std::vector<double> w;
+        monitor_.expect_check(check_passes * problem_.pass_cost() / class_block);
+        if (!start()) {
+            return {monitor_.exit(), 0};
+        }
         set_variables();
         problem_.rebuild_weights(w);
         CheckBudget checks(check_share, 1.0);
@@ -70,6 +73,7 @@ class ExponentiatedGradient {
 
   private:
     static constexpr double check_share = 0.12;  // of the work, for certificates
+    static constexpr double check_passes = 2.0;  // what a certificate costs: all shares become variables
     static constexpr double start_share = 0.01;  // of the classes that have no share at the start, together
     static constexpr double lowest_log = -60.0;  // smaller shares matter to no sum, and would take long to come back
     static constexpr double raise = 1.05;
@@ -82,8 +86,9 @@ class ExponentiatedGradient {
     // Where a share of 1 would move by about the length of an exact step.
     static double first_rate(const MulticlassRow& r) { return r.curvature > 0.0 ? 1.0 / (r.curvature * r.C) : 1.0; }
 
-    // The shares of the problem's variables, mixed with equal ones, since a share of zero could never grow.
-    void start() {
+    // The shares of the problem's variables, mixed with equal ones, since a share of zero could never grow. False when
+    // time has run out.
+    bool start() {
         const auto k = static_cast<double>(classes_);
         logs_.resize(problem_.size() * classes_);
         rates_.resize(problem_.size());
@@ -101,7 +106,11 @@ class ExponentiatedGradient {
             for (std::size_t m = 0; m < classes_; ++m) {
                 logs_[i * classes_ + m] = std::log((1.0 - start_share) * before_[m] + start_share / k);
             }
+            if (monitor_.poll(problem_.visit_cost(i) / class_block)) {
+                return false;
+            }
         }
+        return true;
     }
 
     void visit(std::size_t i, double* w) {

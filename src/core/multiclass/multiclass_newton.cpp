@@ -37,10 +37,7 @@ class MulticlassNewton {
           max_iter_(max_iter),
           monitor_(monitor),
           columns_(problem.rows().features() + 1),
-          all_(rows_taking_part(problem.variables().rows)),
-          blocks_(problem.classes() * (problem.classes() + 1) / 2, SymmetricMatrix(columns_)),
-          hessian_(problem.classes() * columns_),
-          factor_(problem.classes() * columns_) {}
+          all_(rows_taking_part(problem.variables().rows)) {}
 
     // From weights `w` and the variables of the problem, which need not belong together, to the optimum. If the weights
     // are trusted more than the variables, the first center is what they ask for. A `rough` run is that of a sample: it
@@ -48,6 +45,7 @@ class MulticlassNewton {
     Outcome run(std::vector<double>& w, double width, bool trusted, bool rough) {
         center_ = problem_.variables();
         problem_.rebuild_weights(sums_);
+        monitor_.expect_check(problem_.pass_cost() / class_block);
         direction_.resize(w.size());
         trial_.resize(w.size());
         Outcome outcome;
@@ -114,6 +112,7 @@ class MulticlassNewton {
     static constexpr int most_trials = 12;               // in one line search
     static constexpr double flat = 0.4;                  // slope at which a line search ends, over that at its start
     static constexpr std::size_t rows_per_weight = 512;  // that are enough for a matrix
+    static constexpr double seconds_per_entry = 5e-9;    // of fresh memory
 
     static double dot(const std::vector<double>& a, const std::vector<double>& b) {
         return dense_dot(a.data(), b.data(), a.size());
@@ -147,6 +146,9 @@ class MulticlassNewton {
     // class: a free variable changes by its own slack minus what all of them have in common, and moves the weights of
     // its class and those of the row's own one in opposite directions.
     bool find_direction(const std::vector<double>& w, double width, bool exact) {
+        if (!make_matrices()) {
+            return false;
+        }
         for (SymmetricMatrix& block : blocks_) {
             block.clear();
         }
@@ -184,6 +186,23 @@ class MulticlassNewton {
                 direction_[j * wide + r] = d[r * columns_ + j];
             }
         }
+        return true;
+    }
+
+    // When the first direction is looked for: they can take gigabytes, and so more time than there is. False if so.
+    bool make_matrices() {
+        if (!blocks_.empty()) {
+            return true;
+        }
+        const std::size_t pairs = problem_.classes() * (problem_.classes() + 1) / 2;
+        const std::size_t weights = problem_.classes() * columns_;
+        const auto entries = static_cast<double>(pairs * columns_ * columns_ + 2 * weights * weights);
+        if (monitor_.look(entries * seconds_per_entry)) {
+            return false;
+        }
+        hessian_ = SymmetricMatrix(weights);
+        factor_ = SymmetricMatrix(weights);
+        blocks_.assign(pairs, SymmetricMatrix(columns_));
         return true;
     }
 
@@ -291,7 +310,7 @@ class MulticlassNewton {
     std::vector<double> direction_, trial_;
     std::vector<std::uint32_t> free_;
     std::vector<SymmetricMatrix> blocks_;  // one for each pair of classes, symmetric as all of the x x' are
-    SymmetricMatrix hessian_, factor_;     // weights class by class
+    SymmetricMatrix hessian_{0}, factor_{0};  // weights class by class
 };
 
 // One row in `one_in`, each for as many, gives weights to start from.

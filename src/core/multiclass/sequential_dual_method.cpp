@@ -41,6 +41,7 @@ class SequentialDualMethod {
         problem_.rebuild_weights(w_);
         dual_ = state_.bounds.dual();
         CheckBudget checks(check_share, pass_cost);
+        monitor_.expect_check(pass_cost / class_block);
         double accuracy = 1.0, work = 0.0;
         while (true) {
             const Loop full = loop<true>(all_);

@@ -61,23 +61,34 @@ class Monitor {
     double seconds() const { return since(start_); }
     double check_seconds() const { return check_seconds_; }
 
+    // What has to be done after the last stage, in seconds: to verify the bounds and to read them out.
+    void reserve(double seconds) { reserve_ = seconds; }
+
+    // What the certificates of a stage cost, in the unit of `poll`, until one of them has been timed.
+    void expect_check(double work) {
+        expected_check_ = work;
+        stage_work_ = 0.0;
+        stage_start_ = seconds();
+    }
+
     // Called from inside epochs; true: end now. The reason is in `exit()`.
     bool poll(std::size_t work) {
         work_ += work;
         if (work_ < work_between_looks) {
             return ended_;
         }
+        stage_work_ += static_cast<double>(work_);
         work_ = 0;
         return look();
     }
 
-    // A last certificate comes after the end, and takes about as long as the one before; `reserve` is what else has to
-    // be done then, in seconds.
+    // A last certificate comes after the end, and is verified; `reserve` is what else a method has to do then, in
+    // seconds.
     bool look(double reserve = 0.0) {
         if (ended_) {
             return true;
         }
-        if (seconds() + reserve + 2.0 * last_check_ >= time_limit_) {
+        if (seconds() + reserve_ + reserve + 2.0 * check_cost() >= time_limit_) {
             end(Exit::time_limit);
         } else if (!asked_ || since(last_) > 0.05) {
             asked_ = true;
@@ -155,6 +166,14 @@ class Monitor {
 
     static constexpr std::size_t work_between_looks = std::size_t{1} << 19;  // stored values: about a millisecond
 
+    // As the last one took, or as the pace of the stage so far lets expect.
+    double check_cost() const {
+        if (last_check_ > 0.0 || stage_work_ == 0.0) {
+            return last_check_;
+        }
+        return (seconds() - stage_start_) * expected_check_ / stage_work_;
+    }
+
     static double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
     void end(Exit reason) {
         if (ended_) {
@@ -178,6 +197,8 @@ class Monitor {
     std::size_t work_ = 0;
     double check_seconds_ = 0.0;
     double checks_before_ = 0.0, last_check_ = 0.0;  // up to the last report, and for the certificate before it
+    double reserve_ = 0.0;
+    double expected_check_ = 0.0, stage_work_ = 0.0, stage_start_ = 0.0;
     bool checking_ = false;
     bool ended_ = false;
     bool asked_ = false;  // the first look always asks: a stop may have been wanted before the start

@@ -242,7 +242,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             penalize_bias=self.penalize_intercept,
             loss=self.loss,
             starts=self._starts(matrix, len(classes)),
-            time_limit=deadline.left(),
+            time_limit=deadline.left(reserve=deadline.spent()),  # to make a model takes about as long as the checks
             n_jobs=count_threads(self.n_jobs),
             solver=method,
             tol=self.tol,

@@ -144,7 +144,11 @@ class MulticlassProblem(Problem):
 
     def dual_coef(self, alpha: Any) -> Csr:
         """``beta`` as a sparse matrix of shape (classes, rows), with which ``w(alpha) == beta @ X``."""
-        return beta_of(as_lists(alpha, self.shape[0], self.n_classes), self.y, self.n_classes)
+        lists = as_lists(alpha, self.shape[0], self.n_classes)
+        return Csr(
+            *_core.signed_variables(lists[:3], self.y, self.n_classes),
+            (self.n_classes, self.shape[0]),
+        )
 
     def alpha_of(self, dual_coef: Any) -> Csr:
         """The dual variables that a matrix of shape (classes, rows) stands for; the inverse of `dual_coef`.
@@ -200,30 +204,6 @@ def second_minus_first(rows: Floats) -> Floats:
 def first_and_second(row: Floats) -> Floats:
     """The inverse of `second_minus_first`."""
     return 0.5 * np.vstack([-row, row])
-
-
-def beta_of(alpha: Csr, labels: NDArray[Any], n_classes: int) -> Csr:
-    """``beta``, of shape (classes, rows), from dual variables of shape (rows, classes)."""
-    size = alpha.shape[0]
-    row_of = np.repeat(np.arange(size), np.diff(alpha.indptr))
-    sums = np.bincount(row_of, weights=alpha.data, minlength=size)
-    # The entry of a row's own class comes after those of its list, so that all entries are in the order of the rows.
-    own = np.flatnonzero(sums)
-    before = np.cumsum(sums != 0) - (sums != 0)
-    places = np.concatenate([np.arange(len(row_of)) + before[row_of], alpha.indptr[own + 1] + before[own]])
-    rows, values = np.empty(len(places), dtype=np.intp), np.empty(len(places))
-    classes = np.empty(len(places), dtype=np.uint16 if n_classes <= 1 << 16 else np.int64)  # short ones sort fastest
-    rows[places] = np.concatenate([row_of, own])
-    values[places] = np.concatenate([-alpha.data, sums[own]])
-    classes[places] = np.concatenate([alpha.indices, labels[own]])
-    order = np.argsort(classes, kind="stable")
-    counts = np.bincount(classes, minlength=n_classes)
-    return Csr(
-        values[order],
-        rows[order].astype(np.int32 if size <= np.iinfo(np.int32).max else np.int64),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        (n_classes, size),
-    )
 
 
 def as_lists(alpha: Any, rows: int, classes: int) -> Csr:

@@ -40,7 +40,7 @@ from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.multiclass import MulticlassProblem
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
-from maxmargin.solvers.method import Exit, Method, check_flags
+from maxmargin.solvers.method import Exit, Method, Plan, Stage, check_flags
 from maxmargin.solvers.newton import MOST_WEIGHTS, Newton, weight_count
 from maxmargin.solvers.sequential_dual import SequentialDual
 
@@ -135,17 +135,17 @@ class Auto(Method):
         """The short name: "auto"."""
         return "auto"
 
-    def run(self, problem: Any, state: Any, run: Run) -> Exit:
+    def plan(self, problem: Any, state: Any, run: Run) -> Plan:
         """Choose, and change when the pace is too slow."""
         if problem.kind == "ranking":
-            return CuttingPlane().run(problem, state, run)
+            return CuttingPlane().plan(problem, state, run)
         if problem.kind != "binary":
             return self._classes(problem, state, run)
         if self.dual is False:
-            return Newton().run(problem, state, run, primal_only=True)
+            return Newton().plan(problem, state, run, primal_only=True)
         if problem.shape[1] <= MOST_NEWTON_FEATURES and self.dual is None:
             return self._few_features(problem, state, run)
-        return self._many_features(problem, state, run)
+        return self._many_features(problem)
 
     def refuses(self, kind: str, loss: Any = None, penalize_bias: bool = True) -> str | None:
         """Ranking has one method, which works on the weights."""
@@ -153,52 +153,51 @@ class Auto(Method):
             return "ranking problems are solved by cutting planes, which are no dual method"
         return super().refuses(kind, loss, penalize_bias)
 
-    def _few_features(self, problem: BinaryProblem, state: _core.BinaryState, run: Run) -> Exit:
+    def _few_features(self, problem: BinaryProblem, state: _core.BinaryState, run: Run) -> Plan:
         eigenvalue = float(problem.C.sum()) * _curvature(problem) / problem.shape[1]
         easy = eigenvalue <= DCD_EIGENVALUE[problem.loss.is_curved]
         cost = newton_passes(problem)
         if problem.matrix.stored > SMALL and (easy or cost >= EXPENSIVE):
             dcd = DualCoordinateDescent(shrinking=self.shrinking)
-            exit_ = dcd.run(problem, state, run, max_passes=cost, worth=cost)
-            if exit_ is not Exit.BUDGET:
-                return exit_
-        return Newton().run(problem, state, run)
+            if (yield Stage(dcd, {"max_passes": cost, "worth": cost})) is not Exit.BUDGET:
+                return
+        yield from Newton().plan(problem, state, run)
 
-    def _many_features(self, problem: BinaryProblem, state: _core.BinaryState, run: Run) -> Exit:
+    def _many_features(self, problem: BinaryProblem) -> Plan:
         if float(problem.C.mean()) * _curvature(problem) <= EASY:
             dcd = DualCoordinateDescent(shrinking=self.shrinking)
-            exit_ = dcd.run(problem, state, run, max_passes=DCD_PASSES)
-            if exit_ is not Exit.BUDGET:
-                return exit_
+            if (yield Stage(dcd, {"max_passes": DCD_PASSES})) is not Exit.BUDGET:
+                return
         avsf = DualCoordinateDescent(order="adaptive")
         if self.dual:
-            return avsf.run(problem, state, run)
+            yield Stage(avsf)
+            return
         patience, steps = PATIENCE[problem.loss.is_curved], float(NEWTON_STEPS)
         while True:
-            exit_ = avsf.run(problem, state, run, patience=patience)
-            if exit_ is not Exit.BUDGET:
-                return exit_
-            exit_ = Newton().steps(problem, state, run, most=round(steps))
-            if exit_ not in (Exit.MAX_ITER, Exit.BUDGET):
-                return exit_
+            if (yield Stage(avsf, {"patience": patience})) is not Exit.BUDGET:
+                return
+            if (yield Stage(Newton(), {"max_iter": round(steps)})) not in (Exit.MAX_ITER, Exit.BUDGET):
+                return
             patience, steps = GROWTH * patience, GROWTH * steps
 
-    def _classes(self, problem: MulticlassProblem, state: _core.MulticlassState, run: Run) -> Exit:
+    def _classes(self, problem: MulticlassProblem, state: _core.MulticlassState, run: Run) -> Plan:
         """Several classes at once: by the number of weights, the sequential dual method, then Newton's method."""
         weights = weight_count(problem)
         sdm = SequentialDual(shrinking=self.shrinking)
         if self.dual is False:
             if weights > MOST_WEIGHTS and problem.kind in CuttingPlane.kinds:
-                return CuttingPlane().run(problem, state, run)
-            return Newton().run(problem, state, run, primal_only=True)
+                yield Stage(CuttingPlane())
+            else:
+                yield from Newton().plan(problem, state, run, primal_only=True)
+            return
         if weights > MOST_NEWTON_WEIGHTS or self.dual:
-            return sdm.run(problem, state, run)
+            yield Stage(sdm)
+            return
         easy = float(problem.C.mean()) * _curvature(problem) <= EASY_CLASSES
-        if easy or state.dual > 0 or problem.shape[0] < ROWS_PER_WEIGHT * weights:
-            exit_ = sdm.run(problem, state, run, max_passes=SDM_PASSES[easy])
-            if exit_ is not Exit.BUDGET:
-                return exit_
-        return Newton().run(problem, state, run)
+        descends = easy or state.dual > 0 or problem.shape[0] < ROWS_PER_WEIGHT * weights
+        if descends and (yield Stage(sdm, {"max_passes": SDM_PASSES[easy]})) is not Exit.BUDGET:
+            return
+        yield from Newton().plan(problem, state, run)
 
 
 def _curvature(problem: Any) -> float:

@@ -25,7 +25,12 @@ class Deadline:
     def __init__(self, time_limit: float | None) -> None:
         if time_limit is not None and not time_limit > 0:
             raise ValueError(f"time_limit must be positive, not {time_limit}")
-        self.moment = None if time_limit is None else time.perf_counter() + time_limit
+        self.begin = time.perf_counter()
+        self.moment = None if time_limit is None else self.begin + time_limit
+
+    def spent(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self.begin
 
     def left(self, reserve: float = 0.0) -> float | None:
         """Seconds until then, less a reserve for what comes after; never quite zero, which is no time limit."""

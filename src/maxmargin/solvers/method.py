@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from maxmargin import _core
 from maxmargin.problems.losses import LOSSES, Loss
@@ -15,12 +17,24 @@ if TYPE_CHECKING:
 Exit = _core.Exit
 
 
+class Stage(NamedTuple):
+    """One method at work on a problem, and its own limits: arguments of its ``run`` by name."""
+
+    method: Method
+    limits: Mapping[str, Any] = MappingProxyType({})
+
+
+#: Stages one after the other, each chosen when it is known how the one before ended.
+Plan = Generator[Stage, Exit, None]
+
+
 @dataclass(frozen=True)
 class Method:
     """A way to solve problems.
 
     A subclass states in its class variables what it takes, has its options as fields, and runs one stage of a fit in
-    ``run``. Methods are compared, copied and stored by their options.
+    ``run``. One that leaves work to other methods says so in its ``plan``. Methods are compared, copied and stored by
+    their options.
 
     Examples
     --------
@@ -44,6 +58,10 @@ class Method:
     def name(self) -> str:
         """The name under which its reports appear."""
         raise NotImplementedError
+
+    def plan(self, problem: Any, state: Any, run: Run) -> Plan:  # noqa: ARG002
+        """The stages of a fit; by default the method itself, once."""
+        yield Stage(self)
 
     def run(self, problem: Any, state: Any, run: Run) -> Exit:
         """Improve the bounds of ``state`` until they are within the tolerance or a limit is met."""

@@ -13,7 +13,7 @@ from maxmargin import _core
 from maxmargin.problems.losses import LOSSES
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
-from maxmargin.solvers.method import Exit, Method
+from maxmargin.solvers.method import Exit, Method, Plan, Stage
 from maxmargin.solvers.primal_coordinate_descent import PrimalCoordinateDescent
 from maxmargin.solvers.sequential_dual import SequentialDual
 
@@ -46,21 +46,20 @@ class Newton(Method):
         """The short name: "newton"."""
         return "newton"
 
-    def run(self, problem: Any, state: Any, run: Run, primal_only: bool = False) -> Exit:
+    def plan(self, problem: Any, state: Any, run: Run, primal_only: bool = False) -> Plan:  # noqa: ARG002
         """Newton's method, then another one, of the primal only if so wanted, where rounding stops it."""
-        exit_ = self.steps(problem, state, run)
-        if exit_ is not Exit.BUDGET:
-            return exit_
-        run.rounding = True
-        successor = self._successor(problem, primal_only)
-        return exit_ if successor is None else successor.run(problem, state, run)
+        if (yield Stage(self)) is Exit.BUDGET:
+            run.rounding = True
+            successor = self._successor(problem, primal_only)
+            if successor is not None:
+                yield Stage(successor)
 
-    def steps(self, problem: Any, state: Any, run: Run, most: int | None = None) -> Exit:
-        """Newton's method alone; at most ``most`` steps if given."""
+    def run(self, problem: Any, state: Any, run: Run, max_iter: int | None = None) -> Exit:
+        """Newton's method alone; at most ``max_iter`` steps if given."""
         if problem.kind != "binary":
             _check_size(problem)
-            return _core.multiclass_newton(state, run.stage(self.name, max_iter=most), run.core)
-        return _core.newton(state, run.stage(self.name, max_iter=most), run.core)
+            return _core.multiclass_newton(state, run.stage(self.name, max_iter=max_iter), run.core)
+        return _core.newton(state, run.stage(self.name, max_iter=max_iter), run.core)
 
     def _successor(self, problem: Any, primal_only: bool) -> Method | None:
         if problem.kind != "binary":

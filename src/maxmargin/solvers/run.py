@@ -8,6 +8,7 @@ from typing import Any
 from maxmargin import _core
 from maxmargin.problems.losses import Floats
 from maxmargin.solvers.deadline import Deadline
+from maxmargin.solvers.method import Exit, Plan, Stage
 from maxmargin.solvers.solution import Report
 
 Callback = Callable[[Report, Floats], bool | None]
@@ -89,6 +90,14 @@ class Run:
         """Begin the next stage; its limits."""
         self.recorder.stages.append(name)
         return self.limits(max_iter, **others)
+
+    @staticmethod
+    def next_stage(plan: Plan, exit_: Exit) -> Stage | None:
+        """The stage that a plan has after one that ended so; None if it has no more."""
+        try:
+            return plan.send(exit_)
+        except StopIteration:
+            return None
 
     def silent(self, time_limit: float) -> _core.Run:
         """A run of which nobody hears, for a part of the work."""
