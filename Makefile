@@ -21,7 +21,7 @@ test: $(VENV)/dev
 	$(BIN)/pytest
 
 bench: $(VENV)/dev
-	$(BIN)/python -m benchmarks.binary
+	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.solvers
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.reader

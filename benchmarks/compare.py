@@ -1,4 +1,4 @@
-"""Two builds of the library side by side on the cells of `benchmarks.binary`, to see whether anything became slower.
+"""Two builds of the library side by side on cells of `benchmarks.speed`, to see whether anything became slower.
 
 python -m benchmarks.compare OTHER [--data a9a w8a ...] [--tol 1e-3 1e-6] [--repeats 3]
 
@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.binary import CS, LOSSES, geometric_mean
 from benchmarks.datasets import ROOT, folder, load_binary
-from benchmarks.report import Table
+from benchmarks.report import Table, geometric_mean
+from benchmarks.speed import CS, LOSSES
 
 DATA = ["a9a", "w8a", "imdb", "news20", "covtype"]
 
@@ -32,7 +32,7 @@ def work() -> None:
         name, loss, C, tol = json.loads(line)
         if name not in loaded:
             loaded.clear()
-            loaded[name] = load_binary(name)
+            loaded[name] = load_binary(name, "float64")
         X, y = loaded[name]
         start = time.perf_counter()
         solution = solve(BinaryProblem(X, y, C, loss=loss, bias=1.0), tol=tol, time_limit=60.0)
@@ -70,8 +70,8 @@ def main() -> None:
     table = Table(["data", "loss", "C", "tol", "other s", "this s", "ratio"])
     ratios = []
     for name in arguments.data:
-        for loss in LOSSES:
-            for C in CS:
+        for loss in LOSSES["binary"]:
+            for C in CS["binary"]:
                 for tol in arguments.tol:
                     rounds = [[ask(process, [name, loss, C, tol]) for process in workers]]
                     while len(rounds) < arguments.repeats and sum(rounds[0]) < 4.0:

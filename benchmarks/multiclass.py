@@ -1,11 +1,10 @@
-"""Several classes at once, side by side with LIBLINEAR's Crammer-Singer solver (-s 4), and with one-versus-rest.
+"""Several classes at once: the paper's rivals, accuracies and threads. Other programs are in `benchmarks.speed`.
 
-cells      time to LIBLINEAR's own primal value, and to a certified gap of 1e-3 for both formulations
 rivals     the sequential dual method, exponentiated gradient and cutting planes (Figure 3 of Keerthi et al. 2008)
 accuracy   test accuracies with C tuned over the paper's grid (its Table 4.2)
 threads    one-versus-rest with one and with two threads
 
-python -m benchmarks.multiclass [--parts cells ...] [--data news20 ...] [--output benchmarks/results/multiclass.md]
+python -m benchmarks.multiclass [--parts rivals ...] [--data news20 ...] [--output benchmarks/results/multiclass.md]
 """
 
 from __future__ import annotations
@@ -15,50 +14,25 @@ import math
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.binary import SAME, best_of, geometric_mean
-from benchmarks.datasets import ROOT, folder, load
-from benchmarks.report import Table, describe_machine
-from benchmarks.rivals import within
-from maxmargin import LinearSVC, MulticlassProblem, Solution, solve
+from benchmarks.datasets import ROOT, folder, load_classes
+from benchmarks.report import Table, best_of, describe_machine
+from maxmargin import LinearSVC, MulticlassProblem, SequentialDual, Solution, solve
 from maxmargin.models.model import best_index, linear_scores, weight_rows
 from maxmargin.training.classification import train_classifier
 from maxmargin.training.cross_validation import fold_numbers
 
 DATA = ["news20", "mnist", "covtype", "r52", "letter"]
-CS = [0.1, 1.0, 10.0]
 #: Where every row has a norm of its own, as in the paper; the others have norm 1 there.
 UNNORMALISED = ("mnist", "covtype", "letter")
 #: Table 4.2: one-versus-rest, Crammer-Singer, Weston-Watkins.
 PAPER = {"news20": (85.39, 85.26, 85.10), "mnist": (91.46, 92.50, 91.84)}
 GRID = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
-
-
-def load_classes(name: str) -> tuple[sp.csr_matrix, np.ndarray] | None:
-    """The matrix and the classes, numbered from 0."""
-    found = load(name)
-    return None if found is None else (found[0], np.unique(found[1], return_inverse=True)[1])
-
-
-def train_liblinear(X: sp.csr_matrix, y: np.ndarray, C: float) -> tuple[float, np.ndarray]:
-    """``liblinear-train -s 4`` with its default stopping rule: seconds and weights."""
-    from liblinear.liblinear import liblinear, parameter, problem
-
-    data = problem(y.astype(np.float64), X.astype(np.float64), 1.0)
-    start = time.perf_counter()
-    model = liblinear.train(data, parameter(f"-s 4 -c {C} -B 1 -q"))
-    seconds = time.perf_counter() - start
-    classes, columns = int(y.max()) + 1, X.shape[1] + 1
-    by_feature = np.ctypeslib.as_array(model.contents.w, (columns * classes,)).reshape(columns, classes)
-    weights = np.zeros((classes, columns))
-    weights[[model.contents.label[k] for k in range(classes)]] = by_feature.T
-    return seconds, weights
 
 
 def timed(X: Any, y: Any, C: float, formulation: str, **options: Any) -> tuple[float, Solution]:
@@ -68,99 +42,12 @@ def timed(X: Any, y: Any, C: float, formulation: str, **options: Any) -> tuple[f
     return time.perf_counter() - start, solution
 
 
-def reach(X: Any, y: Any, C: float, target: float, error: float, limit: float) -> tuple[float, Solution]:
-    """The first run that returns a primal value of at most ``target``."""
-
-    def reached(report: Any, _: Any) -> bool:
-        return report.solver != "newton" and report.primal <= target  # its reports are not yet at the pair it returns
-
-    while True:
-        seconds, solution = timed(X, y, C, "crammer_singer", tol=error, callback=reached, time_limit=limit)
-        if solution.certificate.primal <= target * SAME or solution.exit == "time_limit":
-            return seconds, solution
-        error *= 0.7
-
-
-def cells(names: list[str], Cs: list[float], limit: float, liblinear_limit: float, repeats: int) -> Iterator[str]:
-    """Every data set and C."""
-    table = Table(
-        [
-            "data",
-            "C",
-            "LIBLINEAR s",
-            "its error",
-            "maxmargin s",
-            "ratio",
-            "CS to 1e-3 s",
-            "WW to 1e-3 s",
-            "WW / CS",
-            "by",
-        ]
-    )
-    ratios, apart, slower, missed = [], [], [], []
-    for name in names:
-        found = load_classes(name)
-        if found is None:
-            print(f"{name}: not found in {folder()}, skipped")
-            continue
-        X, y = found
-        for C in Cs:
-            run = partial(timed, X, y, C)
-            both = {}
-            for formulation in ("crammer_singer", "weston_watkins"):
-                both[formulation] = best_of(repeats, partial(run, formulation, tol=1e-3, time_limit=limit))
-                if not both[formulation][1].converged:
-                    missed.append(f"{name} C={C:g} {formulation} ({both[formulation][1].certificate.gap:.1e})")
-            ours, solution = both["crammer_singer"]
-            rival, weights = within(liblinear_limit, partial(train_liblinear, X, y, C))
-            shown = f"{rival:.3g}"
-            error = math.nan
-            if weights is None:
-                shown, seconds = f"> {rival:.0f}", ours
-            else:
-                target = MulticlassProblem(X, y, C, bias=1.0).primal(weights)
-                # How far it is off, by a bound that is good enough to be the tolerance of the search
-                _, sharp = run("crammer_singer", tol=1e-4, time_limit=limit)
-                error = (target - max(sharp.certificate.dual, solution.certificate.dual)) / target
-                seconds, _ = best_of(repeats, partial(reach, X, y, C, target, max(error, 1e-9), limit))
-            ratios.append(rival / seconds)
-            apart.append(both["weston_watkins"][0] / ours)
-            if ratios[-1] < 1 and rival > 0.5:
-                slower.append(f"{name} C={C:g} ({ratios[-1]:.2f})")
-            table.add(
-                [
-                    name,
-                    f"{C:g}",
-                    shown,
-                    "-" if weights is None else f"{error:.0e}",
-                    seconds,
-                    ("> " if weights is None else "") + f"{ratios[-1]:.1f}",
-                    ours,
-                    both["weston_watkins"][0],
-                    f"{apart[-1]:.2f}",
-                    solution.solver,
-                ]
-            )
-    yield "## Against LIBLINEAR -s 4"
-    yield (
-        f"LIBLINEAR takes {geometric_mean(ratios):.2f} times as long as maxmargin to its own primal value (geometric "
-        f"mean of {len(ratios)} cells; where it was ended after {liblinear_limit:.0f} s, that over the time of "
-        f"maxmargin to a certified gap of 1e-3). Cells over 0.5 s where it is faster: {', '.join(slower) or 'none'}. "
-        f"Cells where a certified gap of 1e-3 was not reached in {limit:.0f} s: {', '.join(missed) or 'none'}."
-    )
-    yield (
-        f"Weston-Watkins takes {geometric_mean(apart):.2f} times as long as Crammer-Singer (geometric mean; "
-        f"{min(apart):.2f} to {max(apart):.2f})."
-    )
-    yield table.markdown()
-
-
 def rivals(names: list[str], limit: float) -> Iterator[str]:
     """Seconds to a primal value that is above the optimum by so much, C = 1."""
     levels = (1e-1, 1e-2, 1e-3)
     methods = {
         "sdm": {"solver": "sdm"},
-        "sdm, permuted": {"solver": "sdm", "adaptive": False},
+        "sdm, permuted": {"solver": SequentialDual(adaptive=False)},
         "eg": {"solver": "eg"},
         "cutting_plane": {"solver": "cutting_plane"},
     }
@@ -311,11 +198,8 @@ def threads(repeats: int) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", default=["cells", "rivals", "accuracy", "threads"])
+    parser.add_argument("--parts", nargs="+", default=["rivals", "accuracy", "threads"])
     parser.add_argument("--data", nargs="+", default=DATA, help="data sets (default: %(default)s)")
-    parser.add_argument("-C", type=float, nargs="+", default=CS, help="weights of the losses (default: %(default)s)")
-    parser.add_argument("--limit", type=float, default=900.0, help="seconds for any one run of maxmargin")
-    parser.add_argument("--liblinear-limit", type=float, default=400.0, help="seconds for any one run of LIBLINEAR")
     parser.add_argument("--rival-limit", type=float, default=30.0, help="seconds for each of the rivals")
     parser.add_argument("--repeats", type=int, default=2, help="runs of which the fastest counts, if short")
     parser.add_argument("--splits", type=int, default=1, help="partitions for the accuracy")
@@ -324,9 +208,6 @@ def main() -> None:
     if folder() is None:
         sys.exit("No data found: set MAXMARGIN_DATA to a folder of .npz files (see benchmarks/datasets.py).")
     parts = {
-        "cells": lambda: cells(
-            arguments.data, arguments.C, arguments.limit, arguments.liblinear_limit, arguments.repeats
-        ),
         "rivals": lambda: rivals(arguments.data, arguments.rival_limit),
         "accuracy": lambda: accuracy(arguments.data, arguments.splits),
         "threads": lambda: threads(arguments.repeats),

@@ -5,23 +5,29 @@ from __future__ import annotations
 import math
 import os
 import platform
+from collections.abc import Callable
 from typing import Any
 
 
 class Table:
-    """Rows that are printed when they are added."""
+    """Rows that are printed when they are added, unless quiet."""
 
-    def __init__(self, heads: list[str]) -> None:
+    def __init__(self, heads: list[str], quiet: bool = False) -> None:
         self.heads = heads
+        self.quiet = quiet
         self.rows: list[list[str]] = []
         self.widths = [max(len(head), 7) for head in heads]
-        print("  ".join(head.rjust(width) for head, width in zip(heads, self.widths, strict=True)), flush=True)
+        self._print(heads)
 
     def add(self, cells: list[Any]) -> None:
         """Add and print one row; numbers are seconds."""
         row = [self._text(cell) for cell in cells]
         self.rows.append(row)
-        print("  ".join(cell.rjust(width) for cell, width in zip(row, self.widths, strict=True)), flush=True)
+        self._print(row)
+
+    def _print(self, row: list[str]) -> None:
+        if not self.quiet:
+            print("  ".join(cell.rjust(width) for cell, width in zip(row, self.widths, strict=True)), flush=True)
 
     def markdown(self) -> str:
         """The whole table."""
@@ -33,6 +39,19 @@ class Table:
         if isinstance(cell, float):
             return "-" if math.isinf(cell) else f"{cell:.3g}"
         return str(cell)
+
+
+def geometric_mean(values: list[float]) -> float:
+    """The exponential of the mean logarithm."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def best_of(repeats: int, run: Callable[[], tuple[float, Any]]) -> tuple[float, Any]:
+    """The fastest of several runs; long ones are not repeated."""
+    results = [run()]
+    while len(results) < repeats and results[0][0] < 2.0:
+        results.append(run())
+    return min(results, key=lambda result: result[0])
 
 
 def describe_machine() -> str:

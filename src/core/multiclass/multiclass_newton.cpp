@@ -309,7 +309,7 @@ class MulticlassNewton {
     std::vector<double> sums_;  // w(a)
     std::vector<double> direction_, trial_;
     std::vector<std::uint32_t> free_;
-    std::vector<SymmetricMatrix> blocks_;  // one for each pair of classes, symmetric as all of the x x' are
+    std::vector<SymmetricMatrix> blocks_;     // one for each pair of classes, symmetric as all of the x x' are
     SymmetricMatrix hessian_{0}, factor_{0};  // weights class by class
 };
 

@@ -1,5 +1,5 @@
-// The dual variables of several classes as the weights see them: beta_i^m, with w_m = sum_i beta_i^m x_i, one sparse row
-// per class. It is minus a variable, and for the own class of a row the sum of them all.
+// The dual variables of several classes as the weights see them: beta_i^m, with w_m = sum_i beta_i^m x_i, one sparse
+// row per class. It is minus a variable, and for the own class of a row the sum of them all.
 #pragma once
 
 #include <cstddef>
