@@ -11,7 +11,8 @@ import resource
 import sys
 import numpy as np
 import scipy.sparse as sp
-from maxmargin import LinearSVC
+from maxmargin import LinearSVC, Matrix
+from maxmargin.solvers.packing import packed_bytes
 
 
 def peak():
@@ -19,7 +20,7 @@ def peak():
 
 
 rng = np.random.default_rng(0)
-kind, loss, solver = {kind!r}, {loss!r}, {solver!r}
+kind, loss, solver, pack = {kind!r}, {loss!r}, {solver!r}, {pack!r}
 if kind == "csr":
     rows, features, per_row = 625_000, 50_000, 100
     indices = np.empty(rows * per_row, dtype=np.int32)
@@ -36,7 +37,7 @@ else:
         X[first : first + 50_000] = rng.normal(size=(50_000, 128))
     size = X.nbytes
 y = rng.integers(2, size=X.shape[0])
-model = LinearSVC(loss, solver=solver, max_iter=3, tol=1e-2)
+model = LinearSVC(loss, solver=solver, max_iter=3, tol=1e-2, pack=pack)
 small = X[:100]
 model.fit(small, y[:100])
 before = peak()
@@ -44,8 +45,18 @@ model.fit(X, y)
 fitted = peak()
 model.decision_function(X)
 after = peak()
-print(size, fitted - before, after - before)
+print(size, packed_bytes(Matrix(X)), fitted - before, after - before)
 """
+
+
+def measured(**what):
+    """Bytes of the matrix, of a packed copy at the most, and what a fit and scoring took beside the matrix."""
+    code = textwrap.dedent(FIT).format(**what)
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    return map(int, run.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -53,12 +64,14 @@ print(size, fitted - before, after - before)
     [("csr", "hinge", "dcd"), ("csr", "squared_hinge", "avsf"), ("dense", "hinge", "auto")],
 )
 def test_a_fit_on_500_megabytes_needs_less_than_15_percent_more(kind, loss, solver):
-    code = textwrap.dedent(FIT).format(kind=kind, loss=loss, solver=solver)
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False, timeout=300
-    )
-    assert run.returncode == 0, run.stderr
-    size, fitted, scored = map(int, run.stdout.split())
+    size, _, fitted, scored = measured(kind=kind, loss=loss, solver=solver, pack=False)
     assert size >= 490e6
     assert fitted < 0.15 * size
     assert scored < 0.15 * size
+
+
+def test_a_packed_copy_takes_no_more_than_it_says():
+    size, copy, fitted, scored = measured(kind="csr", loss="squared_hinge", solver="dcd", pack=True)
+    assert fitted > 0.3 * size  # it is made
+    assert fitted < 0.15 * size + copy
+    assert scored < 0.15 * size + copy

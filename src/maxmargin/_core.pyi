@@ -43,14 +43,15 @@ class Limits:
 def sample(numbers: NDArray[np.int64], one_in: int) -> _Floats: ...
 
 class Run:
-    # on_report: epoch, seconds, check_seconds, primal, dual, gap, active, weights; true ends the method
+    # on_report: epoch, seconds, check_seconds, primal, dual, gap, active, weights or None; true ends the method
     def __init__(
         self,
         time_limit: float,
-        on_report: Callable[[int, float, float, float, float, float, int, _Floats], bool] | None,
+        on_report: Callable[[int, float, float, float, float, float, int, _Floats | None], bool] | None,
         stop: StopFlag,
         report_passes: float,
         report_seconds: float,
+        with_weights: bool,
     ) -> None: ...
     def reserve(self, seconds: float) -> None: ...
     @property
@@ -94,7 +95,16 @@ class Order(Enum):
     ADAPTIVE = 4
 
 class DescentOptions:
-    def __init__(self, order: Order, shrinking: bool, averaging: bool, anchoring: bool, epsilon: float) -> None: ...
+    def __init__(
+        self,
+        order: Order,
+        shrinking: bool,
+        averaging: bool,
+        anchoring: bool,
+        plane: bool,
+        pack: bool,
+        epsilon: float,
+    ) -> None: ...
 
 class PegasosOptions:
     def __init__(self, averaging: bool, projection: bool) -> None: ...

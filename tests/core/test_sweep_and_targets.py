@@ -198,10 +198,14 @@ def test_a_sweep_refuses_a_bias_outside_the_regulariser():
 ORDERS = [_core.Order.CYCLIC, _core.Order.PERMUTED, _core.Order.SHUFFLED, _core.Order.UNIFORM, _core.Order.ADAPTIVE]
 METHODS = {
     **{
-        str(order): lambda state, limits, run, order=order: _core.dual_coordinate_descent(
-            state, _core.DescentOptions(order, True, True, True, 0.0), limits, run
+        f"{order}{' in the plane' * plane}{' packed' * pack}": (
+            lambda state, limits, run, order=order, plane=plane, pack=pack: _core.dual_coordinate_descent(
+                state, _core.DescentOptions(order, True, True, True, plane, pack, 0.0), limits, run
+            )
         )
         for order in ORDERS
+        for plane in (False, True)
+        for pack in (False, True)
     },
     "newton": _core.newton,
     "pcd": lambda state, limits, run: _core.primal_coordinate_descent(state, False, limits, run),
@@ -220,7 +224,7 @@ def ridge(X, t, C, bias, free):
 
 
 def run():
-    return _core.Run(FOREVER, None, _core.StopFlag(), 0.0, 0.0)
+    return _core.Run(FOREVER, None, _core.StopFlag(), 0.0, 0.0, False)
 
 
 def limits(tol):

@@ -9,7 +9,7 @@
 // problem: for a free one this is the method of multipliers for its condition.
 #pragma once
 
-#include <cstddef>
+#include <span>
 
 #include "binary/loss.hpp"
 #include "binary/problem.hpp"
@@ -19,30 +19,28 @@ namespace maxmargin {
 class AnchoredBias {
   public:
     // A plain weight like all others if that is wanted, or the constant column is small beside the rows, or missing.
-    template <class Rows>
-    AnchoredBias(const BinaryProblem<Rows>& problem, bool wanted)
-        : step_(problem.bias.value), curvature_(problem.bias.value * problem.bias.value) {
+    AnchoredBias(std::span<const Variable> variables, const Loss& loss, const Bias& bias, bool wanted)
+        : step_(bias.value), curvature_(bias.value * bias.value) {
         if (!wanted) {
             return;
         }
         double squares = 0.0, C = 0.0, count = 0.0;
-        for (std::size_t i = 0; i < problem.size(); ++i) {
-            const Variable& v = problem.variables[i];
+        for (const Variable& v : variables) {
             if (v.takes_part()) {
-                squares += problem.squared_norm(i);
+                squares += v.curvature - loss.diagonal(v.C());
                 C += v.C();
                 count += 1.0;
             }
         }
-        const double column = problem.bias.value * problem.bias.value;
+        const double column = bias.value * bias.value;
         const double length = squares / count;  // squared, of a typical row
         // Weak anchors leave long steps to the variables, but those of small C need few steps anyway and then wait for
         // the bias.
         const double p = length > 0.0 ? clip(small * count / C, weakest * length, length) : 1.0;
-        if (problem.bias.free) {
-            set(p, p, problem.bias.value);
+        if (bias.free) {
+            set(p, p, bias.value);
         } else if (p < worthwhile * column) {
-            set(p * column / (p + column), p, problem.bias.value);
+            set(p * column / (p + column), p, bias.value);
         }
     }
 
@@ -53,11 +51,14 @@ class AnchoredBias {
     double curvature() const { return curvature_; }
 
     // From a first anchor, in the place of the bias weight, to the bias weight of the descent.
-    template <class Rows>
-    void start(const BinaryProblem<Rows>& problem, double& weight) {
+    void start(std::span<const Variable> variables, double& weight) {
         if (anchored()) {
+            double imbalance = 0.0;
+            for (const Variable& v : variables) {
+                imbalance += v.sign() * v.alpha;
+            }
             anchor_ = weight;
-            weight = step_ * problem.imbalance() + carry_ * anchor_;
+            weight = step_ * imbalance + carry_ * anchor_;
         }
     }
 

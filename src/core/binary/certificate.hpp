@@ -19,16 +19,19 @@ struct Losses {
     double hidden_gap = 0.0;  // the part of primal - dual that rows outside the active set contribute
 };
 
-// `is_hidden(i)` tells whether row i is outside the active set; rows of weight zero take no part.
+// `is_hidden(i)` tells whether row i is outside the active set; rows of weight zero take no part. The slacks of the
+// others go to `slacks`.
 template <class Rows, class IsHidden>
-Losses losses_at(const BinaryProblem<Rows>& problem, const std::vector<double>& w, IsHidden is_hidden) {
+Losses losses_at(const BinaryProblem<Rows>& problem, const std::vector<double>& w, IsHidden is_hidden,
+                 std::vector<double>& slacks) {
     Losses result;
+    slacks.resize(problem.size());
     for (std::size_t i = 0; i < problem.size(); ++i) {
         const Variable& v = problem.variables[i];
         if (!v.takes_part()) {
             continue;
         }
-        const double z = problem.slack(i, w.data());
+        const double z = slacks[i] = problem.slack(i, w.data());
         result.sum.add(problem.loss.primal(z, v.C()));
         if (is_hidden(i)) {
             result.hidden_gap += gap_share(problem.loss, v, z);
@@ -39,7 +42,9 @@ Losses losses_at(const BinaryProblem<Rows>& problem, const std::vector<double>& 
 
 template <class Rows>
 double primal_value(const BinaryProblem<Rows>& problem, const std::vector<double>& w) {
-    return problem.regulariser().value(w) + losses_at(problem, w, [](std::size_t) { return false; }).sum.value();
+    std::vector<double> slacks;
+    const Losses losses = losses_at(problem, w, [](std::size_t) { return false; }, slacks);
+    return problem.regulariser().value(w) + losses.sum.value();
 }
 
 // The dual value of the variables, which must fulfil the condition of a free bias; their sums of rows go to `sums`.

@@ -1,19 +1,27 @@
 // Dual coordinate descent (Hsieh et al. 2008): sweeps over the rows, and an exact certificate from time to time. What
 // makes it Algorithm 1, Algorithm 2 or adaptive frequencies (Glasmachers & Dogan) is the order alone.
+//
+// The rows may be the user's or a packed copy of them (packed_rows.hpp), which is the same problem with other columns.
+// The bounds are those of the user's columns, so weights are expanded when they are offered.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "binary/anchored_bias.hpp"
 #include "binary/certificate.hpp"
+#include "binary/dual_plane.hpp"
 #include "binary/dual_sweep.hpp"
 #include "binary/free_bias.hpp"
 #include "binary/iterate_average.hpp"
 #include "binary/methods.hpp"
 #include "binary/orders.hpp"
+#include "binary/primal_line.hpp"
 #include "run/pace.hpp"
 #include "run/random.hpp"
 #include "run/reached.hpp"
@@ -21,45 +29,67 @@
 namespace maxmargin {
 namespace {
 
-template <RowSource Rows, RowOrder Order>
+// Weights for the rows of the descent as weights for the user's rows.
+using Expand = std::function<void(const std::vector<double>& weights, std::vector<double>& full)>;
+
+template <RowSource Rows>
 class DualCoordinateDescent {
   public:
-    DualCoordinateDescent(BinaryState& state, BinaryProblem<Rows> problem, Order order, const DescentOptions& options,
-                          const Limits& limits, Monitor& monitor)
+    // `expand` is null where the rows are the user's. `exact` tells whether they have the user's values.
+    DualCoordinateDescent(BinaryState& state, const Rows& rows, Expand expand, bool exact, RowOrder& order,
+                          const DescentOptions& options, const Limits& limits, Monitor& monitor)
         : state_(state),
-          problem_(problem),
-          order_(std::move(order)),
+          problem_{rows, state.variables, state.loss, state.bias},
+          expand_(std::move(expand)),
+          exact_(exact),
+          order_(order),
           options_(options),
           limits_(limits),
           monitor_(monitor),
           random_(limits.seed),
-          bias_(problem, options.anchoring || problem.bias.free),
-          averages_(Order::wanders && options.averaging) {}
+          bias_(state.variables, state.loss, state.bias, options.anchoring || state.bias.free),
+          averages_(order.wanders() && options.averaging),
+          sweep_(rows, state.variables, state.loss, state.bias.value, {bias_.step(), bias_.curvature()}),
+          plane_(sweep_, state.variables) {}
 
     Outcome run() {
+        const Outcome outcome = descend();
+        settle();
+        return outcome;
+    }
+
+  private:
+    Outcome descend() {
         start();
-        const DualSweep<Rows> sweeper(problem_, {bias_.step(), bias_.curvature()});
-        const double pass_cost = DualSweep<Rows>::pass_cost(problem_);
-        CheckBudget checks(check_share, problem_.bias.free ? 2.0 * pass_cost : pass_cost);
+        const double pass_cost = sweep_.pass_cost();
+        CheckBudget checks(check_share, state_.bias.free ? 2.0 * pass_cost : pass_cost);
         monitor_.expect_check(pass_cost);
         double hidden_gap = 0.0, previous = infinity;
         double trust = 1.0;  // exact gap / estimate of the sweep, when both were last known
+        // Rows that are visited by their gains already move together; steps in a plane add little to that.
+        const bool steps_in_plane = options_.plane && !order_.wanders();
+        Visits visits;
         while (true) {
-            const SweepResult sweep = sweeper.run(order_.schedule(random_), order_, w_.data(), monitor_);
+            if (steps_in_plane) {
+                plane_.begin(w_);
+            }
+            const SweepResult sweep = sweep_.run(order_.schedule(random_), order_.rule(), order_.asks_for_gains(),
+                                                 w_.data(), visits, monitor_);
             ++epochs_;
-            order_.end_epoch();
-            dual_ += sweep.gain;
+            order_.end_epoch(visits);
+            dual_ += steps_in_plane ? plane_.take(w_, sweep.gain) : sweep.gain;
+            steps_ += static_cast<double>(visits.count + steps_of_plane);
             bias_.end_epoch(w_.back());
             if (averages_) {
                 average_.add(w_);
             }
             checks.work(sweep.work);
             passes_ += sweep.work / pass_cost;
-            const bool solved = options_.epsilon > 0.0 && order_.violation() <= options_.epsilon;
+            const bool solved = options_.epsilon > 0.0 && visits.highest - visits.lowest <= options_.epsilon;
             const bool all_solved = solved && order_.active() == count_;
             const bool last = monitor_.look() || epochs_ >= limits_.max_iter || all_solved;
             bool check = last || passes_ >= limits_.max_passes || checks.enough() || monitor_.report_due(passes_);
-            if constexpr (Order::visits_every_active_row_once) {
+            if (order_.visits_every_active_row_once()) {
                 const double gap = trust * sweep.gap + hidden_gap;
                 check = check || gap <= limits_.tol * std::abs(dual_ + gap) || sweep.gap < 0.1 * hidden_gap;
             }
@@ -77,10 +107,13 @@ class DualCoordinateDescent {
                 const double most = bias_.anchored() ? infinity : 1.0;  // the sweep knows nothing of the anchor
                 trust = std::clamp((difference - hidden_gap) / sweep.gap, 0.1, most);
             }
-            const bool averaged = averages_ && state_.bounds.gap() > limits_.tol && average_is_better(now.primal);
+            const bool averaged = averages_ && gap_now() > limits_.tol && average_is_better(now.primal);
             const bool converged = is_verified();
-            const double gap = state_.bounds.gap();
-            monitor_.report(epochs_, passes_, order_.active(), state_.bounds);
+            if (converged || monitor_.wants_weights()) {
+                settle();
+            }
+            const double gap = gap_now();
+            monitor_.report(epochs_, passes_, order_.active(), Seen{best_primal(), state_.bounds});
             if (converged) {
                 return {Exit::converged, epochs_};
             }
@@ -110,11 +143,11 @@ class DualCoordinateDescent {
         }
     }
 
-  private:
-    static constexpr double check_share = 0.12;     // of the work, for certificates
-    static constexpr int most_without_average = 3;  // certificates
-    static constexpr double far = 0.1;              // a gap at which means are always worth a try
-    static constexpr double near = 4.0;             // tolerances, at which the best bias is worth a search
+    static constexpr double check_share = 0.12;        // of the work, for certificates
+    static constexpr std::size_t steps_of_plane = 64;  // that round weights as much as one in a plane does
+    static constexpr int most_without_average = 3;     // certificates
+    static constexpr double far = 0.1;                 // a gap at which means are always worth a try
+    static constexpr double near = 4.0;                // tolerances, at which the best bias is worth a search
 
     struct Evaluation {
         double primal;
@@ -122,10 +155,36 @@ class DualCoordinateDescent {
         double hidden_gap;
     };
 
+    // The best bounds so far for a report, before the weights are expanded.
+    struct Seen {
+        double best;
+        const Bounds<std::vector<double>>& bounds;
+
+        double primal() const { return best; }
+        double dual() const { return bounds.dual(); }
+        double gap() const { return relative_gap(best, bounds.dual()); }
+        const std::vector<double>& weights() const { return bounds.weights(); }
+    };
+
+    double best_primal() const { return std::min(state_.bounds.primal(), line_.primal()); }
+    double gap_now() const { return relative_gap(best_primal(), state_.bounds.dual()); }
+
+    // The best weights of the descent are offered to the bounds.
+    void settle() {
+        if (!(line_.primal() < state_.bounds.primal())) {
+            return;
+        }
+        if (expand_) {
+            expand_(line_.weights(), sums_);
+        }
+        state_.bounds.offer_weights(line_.primal(), expand_ ? sums_ : line_.weights(),
+                                    exact_ ? line_.error() : infinity);
+    }
+
     void start() {
-        problem_.assign(state_.bounds.variables());
         count_ = order_.active();
         dual_ = state_.bounds.dual();
+        problem_.assign(state_.bounds.variables());
         problem_.sum_rows(w_);
         if (bias_.anchored()) {
             // Of variables that are not yet optimal, the bias is a large multiple of a small difference; the best one
@@ -135,7 +194,7 @@ class DualCoordinateDescent {
             if (warm) {
                 set_best_bias(problem_, w_);
             }
-            bias_.start(problem_, w_.back());
+            bias_.start(state_.variables, w_.back());
         }
     }
 
@@ -143,37 +202,58 @@ class DualCoordinateDescent {
     // of the variables: two bounds need not belong together.
     Evaluation evaluate(bool last) {
         const Monitor::Checking checking(monitor_);
-        const Losses losses = losses_at(problem_, w_, [this](std::size_t i) { return order_.hidden(i); });
+        const Losses losses = losses_at(problem_, w_, [this](std::size_t i) { return order_.hidden(i); }, slacks_);
         Evaluation now{problem_.regulariser().value(w_) + losses.sum.value(), 0.0, losses.hidden_gap};
-        state_.bounds.offer_weights(now.primal, w_);
+        offer_weights(now.primal, w_);
         if (!problem_.bias.free) {
-            const double own = problem_.bias.value * problem_.imbalance();
-            now.dual = problem_.dual_terms() - 0.5 * (Regulariser{true}.dot(w_, w_) + own * own);
-            state_.offer_variables(now.dual, problem_);
+            const double own = problem_.bias.value * problem_.imbalance(), square = Regulariser{true}.dot(w_, w_);
+            now.dual = problem_.dual_terms() - 0.5 * (square + own * own);
+            // Each step rounds the weights of its row.
+            const double drift = steps_ * std::numeric_limits<double>::epsilon() * (square + own * own);
+            state_.offer_variables(now.dual, problem_, exact_ ? drift : infinity);
         } else {
             problem_.copy_alphas(kept_);
             balance(problem_);
             now.dual = dual_value(problem_, sums_);
             state_.offer_variables(now.dual, problem_);
             problem_.assign(kept_);
-            if (last || state_.bounds.gap() <= near * limits_.tol) {
+            if (last || gap_now() <= near * limits_.tol) {
                 sums_ = w_;
-                const double best = set_best_bias(problem_, sums_);
-                state_.bounds.offer_weights(problem_.regulariser().value(sums_) + best, sums_);
+                const double losses_there = set_best_bias(problem_, sums_);
+                const double moved = problem_.bias.value * (sums_.back() - w_.back());
+                for (std::size_t i = 0; i < slacks_.size(); ++i) {
+                    slacks_[i] -= problem_.variables[i].sign() * moved;
+                }
+                line_.keep(problem_.regulariser().value(sums_) + losses_there, sums_, slacks_);
             }
         }
         dual_ = now.dual;
         return now;
     }
 
+    // Weights, the slacks of which are at hand.
+    void offer_weights(double primal, const std::vector<double>& w) {
+        if (options_.plane) {
+            line_.add(primal, w, slacks_, problem_.variables, problem_.loss, problem_.regulariser());
+        } else {
+            line_.keep(primal, w, slacks_);
+        }
+    }
+
     // Whether the gap is within the tolerance without the rounding errors of many steps. If not, the descent goes on
     // without them.
     bool is_verified() {
-        if (state_.bounds.gap() > limits_.tol || reached(state_, limits_.tol, monitor_)) {
-            return state_.bounds.gap() <= limits_.tol;
+        if (gap_now() > limits_.tol) {
+            return false;
+        }
+        settle();
+        line_.forget();  // its value may turn out to have been off
+        if (reached(state_, limits_.tol, monitor_)) {
+            return true;
         }
         const double bias = w_.back();
         problem_.sum_rows(w_);
+        steps_ = 0.0;
         if (bias_.anchored()) {
             w_.back() = bias;
         }
@@ -187,8 +267,9 @@ class DualCoordinateDescent {
         }
         const Monitor::Checking checking(monitor_);
         const std::vector<double> mean = average_.mean();
-        const double value = primal_value(problem_, mean);
-        state_.bounds.offer_weights(value, mean);
+        const double losses = losses_at(problem_, mean, [](std::size_t) { return false; }, slacks_).sum.value();
+        const double value = problem_.regulariser().value(mean) + losses;
+        offer_weights(value, mean);
         return value < primal;
     }
 
@@ -197,12 +278,14 @@ class DualCoordinateDescent {
         average_.forget();
         without_average_ = averages_ ? 0 : without_average_ + 1;
         averages_ =
-            Order::wanders && options_.averaging && (helped || gap > far || without_average_ >= most_without_average);
+            order_.wanders() && options_.averaging && (helped || gap > far || without_average_ >= most_without_average);
     }
 
     BinaryState& state_;
     BinaryProblem<Rows> problem_;
-    Order order_;
+    Expand expand_;
+    bool exact_;
+    RowOrder& order_;
     const DescentOptions& options_;
     const Limits& limits_;
     Monitor& monitor_;
@@ -210,37 +293,59 @@ class DualCoordinateDescent {
     AnchoredBias bias_;
     IterateAverage average_;
     bool averages_;
+    DualSweep<Rows> sweep_;
+    DualPlane<Rows> plane_;
+    PrimalLine line_;
     int without_average_ = 0;  // certificates
-    std::vector<double> w_, sums_, kept_;
-    double dual_ = 0.0;  // of the variables, as far as it is known
+    std::vector<double> w_, sums_, kept_, slacks_;
+    double steps_ = 0.0;  // since the weights were last summed up
+    double dual_ = 0.0;   // of the variables, as far as it is known
     double passes_ = 0.0;
     std::int64_t epochs_ = 0;
     std::size_t count_ = 0;  // rows that take part
     Pace pace_in_passes_, pace_in_epochs_;
 };
 
+std::unique_ptr<RowOrder> make_order(const BinaryState& state, const DescentOptions& options) {
+    std::vector<RowIndex> rows = rows_taking_part(state.variables);
+    const std::size_t size = state.variables.size();
+    if (options.order == OrderName::uniform) {
+        return std::make_unique<Uniform>(std::move(rows));
+    }
+    if (options.order == OrderName::cyclic || options.order == OrderName::shuffled) {
+        const Mixing mixing = options.order == OrderName::cyclic ? Mixing::none : Mixing::all;
+        return std::make_unique<Permuted>(std::move(rows), size, options.shrinking, mixing);
+    }
+    const Mixing mixing = std::visit([](const auto& own) { return good_mixing(own); }, state.rows().variant());
+    if (options.order == OrderName::adaptive) {
+        return std::make_unique<Adaptive>(std::move(rows), size, mixing);
+    }
+    return std::make_unique<Permuted>(std::move(rows), size, options.shrinking, mixing);
+}
+
 }  // namespace
 
 Outcome dual_coordinate_descent(BinaryState& state, const DescentOptions& options, const Limits& limits,
                                 Monitor& monitor) {
-    return state.visit([&]<class Rows>(const BinaryProblem<Rows>& problem) {
-        auto run = [&]<class Order>(Order order) {
-            return DualCoordinateDescent<Rows, Order>(state, problem, std::move(order), options, limits, monitor).run();
-        };
-        std::vector<RowIndex> rows = rows_taking_part(problem.variables);
-        switch (options.order) {
-            case OrderName::uniform:
-                return run(Uniform(std::move(rows)));
-            case OrderName::adaptive:
-                return run(Adaptive(std::move(rows), problem.size(), good_mixing(problem.rows)));
-            default: {
-                const Mixing mixing = options.order == OrderName::cyclic     ? Mixing::none
-                                      : options.order == OrderName::shuffled ? Mixing::all
-                                                                             : good_mixing(problem.rows);
-                return run(Permuted(std::move(rows), problem.size(), options.shrinking, mixing));
-            }
+    const std::unique_ptr<RowOrder> order = make_order(state, options);
+    auto run = [&]<class Rows>(const Rows& rows, Expand expand, bool exact) {
+        return DualCoordinateDescent<Rows>(state, rows, std::move(expand), exact, *order, options, limits, monitor)
+            .run();
+    };
+    if (options.pack) {
+        constexpr double exact_below = 1e-6;  // tolerances for which values must not be rounded
+        if (const std::shared_ptr<const Packed> packed = state.rows().packed(limits.tol < exact_below)) {
+            return std::visit(
+                [&](const auto& rows) {
+                    auto expand = [&](const std::vector<double>& weights, std::vector<double>& full) {
+                        rows.expand(weights, full);
+                    };
+                    return run(rows, expand, rows.is_exact());
+                },
+                *packed);
         }
-    });
+    }
+    return std::visit([&](const auto& rows) { return run(rows, nullptr, true); }, state.rows().variant());
 }
 
 }  // namespace maxmargin

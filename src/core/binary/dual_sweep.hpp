@@ -34,58 +34,88 @@ class DualSweep {
         double curvature;
     };
 
-    DualSweep(const BinaryProblem<Rows>& problem, BiasStep bias, double scale = 1.0)
-        : problem_(problem), bias_(bias), scale_(scale) {}
+    // `column` is the value of the constant column.
+    DualSweep(const Rows& rows, std::span<Variable> variables, const Loss& loss, double column, BiasStep bias,
+              double scale = 1.0)
+        : rows_(rows), variables_(variables), loss_(loss), column_(column), bias_(bias), scale_(scale) {}
+
+    const Rows& rows() const { return rows_; }
+    const Loss& loss() const { return loss_; }
+    double column() const { return column_; }
+    const BiasStep& bias() const { return bias_; }
+    double diagonal(std::size_t i) const { return loss_.diagonal(variables_[i].C()); }
 
     // Work of a sweep over all rows that moves none of them.
-    static double pass_cost(const BinaryProblem<Rows>& problem) {
-        return static_cast<double>(problem.rows.stored() + row_cost * problem.size());
-    }
+    double pass_cost() const { return static_cast<double>(rows_.stored() + row_cost * rows_.size()); }
 
-    template <RowOrder Order>
-    SweepResult run(std::span<const RowIndex> schedule, Order& order, double* w, Monitor& monitor) const {
-        const Loss loss = problem_.loss;
-        const std::size_t last = problem_.features();
+    SweepResult run(std::span<const RowIndex> schedule, const ShrinkRule& rule, bool with_gains, double* w,
+                    Visits& visits, Monitor& monitor) const {
+        const Loss loss = loss_;
+        const double column = column_;
+        double* const bias = w + rows_.features();
         SweepResult result;
-        std::size_t work = 0;
+        std::size_t work = 0, steps = 0;
+        double highest = -infinity, lowest = infinity;
+        visits.shrunk.clear();
+        visits.gains.resize(with_gains ? schedule.size() : 0);
         for (std::size_t k = 0; k < schedule.size(); ++k) {
             if (k + start_ahead < schedule.size()) {
-                problem_.rows.prefetch_start(schedule[k + start_ahead]);
-                __builtin_prefetch(&problem_.variables[schedule[k + start_ahead]], 1);
+                rows_.prefetch_start(schedule[k + start_ahead]);
+                __builtin_prefetch(&variables_[schedule[k + start_ahead]], 1);
             }
             if (k + row_ahead < schedule.size()) {
-                problem_.rows.prefetch(schedule[k + row_ahead]);
+                rows_.prefetch(schedule[k + row_ahead]);
             }
             const std::size_t i = schedule[k];
-            Variable& v = problem_.variables[i];
-            const double upper = loss.upper(v.C()), diagonal = loss.diagonal(v.C());
-            const double z = problem_.slack(i, w);
-            const double G = diagonal * v.alpha - z;
-            std::size_t cost = problem_.rows.stored(i) + row_cost;
-            if constexpr (Order::visits_every_active_row_once) {
-                result.gap += gap_share(loss, v, z);
+            Variable& v = variables_[i];
+            const double C = v.C(), sign = v.sign(), before = v.alpha;
+            const double upper = loss.upper(C), diagonal = loss.diagonal(C);
+            const double z = v.target - sign * (rows_.dot(i, w) + column * *bias);
+            const double G = diagonal * before - z;
+            const std::size_t stored = rows_.stored(i);
+            std::size_t cost = stored + row_cost;
+            result.gap += gap_share(loss, v, z);
+            double violation = G;  // the projected gradient, eq. 8
+            bool shrinks = false;
+            if (before <= loss.lower) {
+                shrinks = G > rule.above;
+                violation = std::min(G, 0.0);
+            } else if (before >= upper) {
+                shrinks = G < rule.below;
+                violation = std::max(G, 0.0);
             }
-            if (!order.shrinks(i, v, loss.lower, upper, G)) {
+            double gain = 0.0;
+            if (shrinks) {
+                visits.shrunk.push_back(static_cast<RowIndex>(i));
+            } else {
+                highest = std::max(highest, violation);
+                lowest = std::min(lowest, violation);
                 const double curvature =
                     v.curvature + (scale_ - 1.0) * (v.curvature - diagonal) + scale_ * bias_.curvature;
-                const double alpha = minimiser(v.alpha, curvature, G, loss.lower, upper);
-                const double d = alpha - v.alpha;
-                double gain = 0.0;
+                const double alpha = minimiser(before, curvature, G, loss.lower, upper);
+                const double d = alpha - before;
                 if (d != 0.0) {
                     v.alpha = alpha;
-                    problem_.rows.axpy(i, scale_ * d * v.sign(), w);
-                    w[last] += scale_ * d * v.sign() * bias_.step;
+                    rows_.axpy(i, scale_ * d * sign, w);
+                    *bias += scale_ * d * sign * bias_.step;
                     gain = -d * (G + 0.5 * curvature * d);
                     result.gain += gain;
-                    cost += problem_.rows.stored(i);
+                    cost += stored;
+                    ++steps;
                 }
-                order.gained(i, gain);
+            }
+            if (with_gains) {
+                visits.gains[k] = gain;
             }
             work += cost;
             if (monitor.poll(cost)) {
+                visits.gains.resize(with_gains ? k + 1 : 0);
                 break;
             }
         }
+        visits.count = steps;
+        visits.highest = highest;
+        visits.lowest = lowest;
         result.work = static_cast<double>(work);
         return result;
     }
@@ -102,7 +132,10 @@ class DualSweep {
         return G < 0.0 ? upper : lower;
     }
 
-    const BinaryProblem<Rows>& problem_;
+    const Rows& rows_;
+    std::span<Variable> variables_;
+    Loss loss_;
+    double column_;
     BiasStep bias_;
     double scale_;
 };

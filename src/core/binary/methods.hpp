@@ -14,6 +14,8 @@ struct DescentOptions {
     bool shrinking;
     bool averaging;  // whether means of iterates are tried, where the order wanders
     bool anchoring;  // of the bias (anchored_bias.hpp)
+    bool plane;      // whether epochs are followed by a step in a plane (dual_plane.hpp), certificates by one on a line
+    bool pack;       // whether sweeps run on a packed copy of sparse rows
     double epsilon;  // above 0: end, and take shrunk rows back, by rule (17) of the paper
 };
 

@@ -220,7 +220,7 @@ class Newton {
             gradient_.back() = feasible ? 0.0 : gradient_.back();
         }
         Values now{value + losses, state_.bounds.dual(), infinity};
-        state_.bounds.offer_weights(now.primal, w, false);
+        state_.bounds.offer_weights(now.primal, w, infinity);
         if (feasible) {
             now.dual = alphas - (smoothing_ ? 0.0 : terms) - conjugate;
             now.smooth_gap = (value + smooth_losses) - (alphas - terms - conjugate);

@@ -90,15 +90,18 @@ class NewtonEnd {
         problem_.assign(state_.bounds.variables());
         problem_.sum_rows(sums_);
         const double column = problem_.bias.value;
-        const DualSweep<Rows> sweeper(problem_, {column, column * column});
+        const DualSweep<Rows> sweeper(problem_.rows, problem_.variables, problem_.loss, column,
+                                      {column, column * column});
         Permuted order(rows_taking_part(problem_.variables), problem_.size(), true, Mixing::pages);
         Random random(0);
-        const double pass_cost = DualSweep<Rows>::pass_cost(problem_);
+        const double pass_cost = sweeper.pass_cost();
+        Visits visits;
         double dual = state_.bounds.dual();
         const double enough = state_.bounds.primal() - tol_ * std::abs(state_.bounds.primal());
         for (double work = 0.0; work < most_passes * pass_cost && dual < enough && !monitor_.look();) {
-            const SweepResult sweep = sweeper.run(order.schedule(random), order, sums_.data(), monitor_);
-            order.end_epoch();
+            const SweepResult sweep =
+                sweeper.run(order.schedule(random), order.rule(), false, sums_.data(), visits, monitor_);
+            order.end_epoch(visits);
             dual += sweep.gain;
             work += sweep.work;
             if (sweep.gain <= 0.0 || sweep.gap <= 0.5 * tol_ * std::abs(dual)) {

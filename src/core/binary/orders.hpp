@@ -1,9 +1,9 @@
-// Which rows an epoch visits, and in which order: the concept `RowOrder`, and the orders of the papers.
+// Which rows an epoch visits, and in which order: the interface `RowOrder`, and the orders of the papers.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,22 +15,36 @@
 
 namespace maxmargin {
 
-template <class Order>
-concept RowOrder = requires(Order order, const Order& same, Random& random, std::size_t i, const Variable& v) {
+// Rows at a bound whose gradient is beyond these are left out from now on (eq. 16).
+struct ShrinkRule {
+    double above = infinity;  // at the lower bound
+    double below = -infinity;
+};
+
+// What a sweep tells of the rows it visited.
+struct Visits {
+    double highest = -infinity, lowest = infinity;  // projected gradients, M and m of (16)
+    std::size_t count = 0;                          // of steps
+    std::vector<RowIndex> shrunk;                   // rows that the rule left out
+    std::vector<double> gains;                      // of each slot of the schedule, for orders that ask for them
+};
+
+class RowOrder {
+  public:
+    virtual ~RowOrder() = default;
+
     // The rows of the next epoch, in the order to visit them.
-    { order.schedule(random) } -> std::convertible_to<std::span<const RowIndex>>;
-    // Asked before the step, with the bounds of the variable and its gradient: leave row i out from now on?
-    { order.shrinks(i, v, 0.0, 0.0, 0.0) } -> std::convertible_to<bool>;
-    order.gained(i, 0.0);  // told after the step: by how much the dual grew
-    order.end_epoch();
-    order.restart();  // all rows again: the shrunk problem is solved, the whole one is not
-    { same.hidden(i) } -> std::convertible_to<bool>;
-    { same.active() } -> std::convertible_to<std::size_t>;
-    { same.violation() } -> std::convertible_to<double>;  // M - m of (17), in the last epoch
+    virtual std::span<const RowIndex> schedule(Random& random) = 0;
+    virtual ShrinkRule rule() const { return {}; }
+    virtual bool asks_for_gains() const { return false; }
+    virtual void end_epoch(const Visits&) {}
+    virtual void restart() {}  // all rows again: the shrunk problem is solved, the whole one is not
+    virtual bool hidden(std::size_t) const { return false; }
+    virtual std::size_t active() const = 0;
     // True makes the sweep's own estimate of the gap usable.
-    { Order::visits_every_active_row_once } -> std::convertible_to<bool>;
+    virtual bool visits_every_active_row_once() const { return false; }
     // Whether iterates wander so much that their mean is worth a look (iterate_average.hpp).
-    { Order::wanders } -> std::convertible_to<bool>;
+    virtual bool wanders() const { return false; }
 };
 
 enum class Mixing { none, pages, all };
@@ -47,10 +61,16 @@ class Shuffle {
     explicit Shuffle(Mixing mixing) : mixing_(mixing) {}
 
     void fill(std::span<const RowIndex> rows, std::vector<RowIndex>& schedule, Random& random) {
+        schedule.clear();
+        append(rows, schedule, random);
+    }
+
+    void append(std::span<const RowIndex> rows, std::vector<RowIndex>& schedule, Random& random) {
         if (mixing_ != Mixing::pages) {
-            schedule.assign(rows.begin(), rows.end());
+            const std::size_t begin = schedule.size();
+            schedule.insert(schedule.end(), rows.begin(), rows.end());
             if (mixing_ == Mixing::all) {
-                random.shuffle(std::span(schedule));
+                random.shuffle(std::span(schedule).subspan(begin));
             }
             return;
         }
@@ -60,7 +80,6 @@ class Shuffle {
             order_[p] = static_cast<RowIndex>(p);
         }
         random.shuffle(std::span(order_));
-        schedule.clear();
         for (std::size_t first = 0; first < pages; first += pool) {
             const std::size_t begin = schedule.size();
             for (std::size_t p = first; p < std::min(first + pool, pages); ++p) {
@@ -98,11 +117,8 @@ Mixing good_mixing(const Rows& rows) {
 }
 
 // Section 3.1 and 3.2 of Hsieh et al.: a permutation per epoch, with shrinking by eq. 16.
-class Permuted {
+class Permuted final : public RowOrder {
   public:
-    static constexpr bool visits_every_active_row_once = true;
-    static constexpr bool wanders = false;
-
     Permuted(std::vector<RowIndex> rows, std::size_t size, bool shrinking, Mixing mixing)
         : rows_(std::move(rows)),
           active_(rows_),
@@ -110,88 +126,56 @@ class Permuted {
           shuffle_(mixing),
           shrinking_(shrinking) {}
 
-    std::span<const RowIndex> schedule(Random& random) {
-        highest_ = -infinity;
-        lowest_ = infinity;
-        shrunk_ = 0;
+    std::span<const RowIndex> schedule(Random& random) override {
         shuffle_.fill(active_, schedule_, random);
         return schedule_;
     }
 
-    bool shrinks(std::size_t i, const Variable& v, double lower, double upper, double G) {
-        double violation = G;  // the projected gradient, eq. 8
-        if (v.alpha <= lower) {
-            if (G > shrink_above_) {
-                return hide(i);
-            }
-            violation = std::min(G, 0.0);
-        } else if (v.alpha >= upper) {
-            if (G < shrink_below_) {
-                return hide(i);
-            }
-            violation = std::max(G, 0.0);
-        }
-        highest_ = std::max(highest_, violation);
-        lowest_ = std::min(lowest_, violation);
-        return false;
-    }
+    ShrinkRule rule() const override { return rule_; }
 
-    void gained(std::size_t, double) {}
-
-    void end_epoch() {
+    void end_epoch(const Visits& visits) override {
         if (!shrinking_) {
             return;
         }
-        shrink_above_ = highest_ > 0.0 ? highest_ : infinity;
-        shrink_below_ = lowest_ < 0.0 ? lowest_ : -infinity;
-        if (shrunk_ > 0) {
+        rule_.above = visits.highest > 0.0 ? visits.highest : infinity;
+        rule_.below = visits.lowest < 0.0 ? visits.lowest : -infinity;
+        if (!visits.shrunk.empty()) {
+            for (const RowIndex i : visits.shrunk) {
+                hidden_[i] = true;
+            }
             std::erase_if(active_, [this](RowIndex i) { return hidden_[i]; });
         }
     }
 
-    void restart() {
+    void restart() override {
         if (active_.size() == rows_.size()) {
             return;
         }
         active_ = rows_;
         std::fill(hidden_.begin(), hidden_.end(), false);
-        shrink_above_ = infinity;
-        shrink_below_ = -infinity;
+        rule_ = {};
     }
 
-    bool hidden(std::size_t i) const { return shrinking_ && hidden_[i]; }
-    std::size_t active() const { return active_.size(); }
-    double violation() const { return highest_ - lowest_; }
+    bool hidden(std::size_t i) const override { return shrinking_ && hidden_[i]; }
+    std::size_t active() const override { return active_.size(); }
+    bool visits_every_active_row_once() const override { return true; }
 
   private:
-    bool hide(std::size_t i) {
-        hidden_[i] = true;
-        ++shrunk_;
-        return true;
-    }
-
     std::vector<RowIndex> rows_;
     std::vector<RowIndex> active_;
     std::vector<RowIndex> schedule_;
     std::vector<bool> hidden_;
     Shuffle shuffle_;
     bool shrinking_;
-    std::size_t shrunk_ = 0;
-    double highest_ = -infinity;
-    double lowest_ = infinity;
-    double shrink_above_ = infinity;
-    double shrink_below_ = -infinity;
+    ShrinkRule rule_;
 };
 
 // Algorithm 2 of Hsieh et al.: every step takes a row at random. An "epoch" is as many steps as there are rows.
-class Uniform {
+class Uniform final : public RowOrder {
   public:
-    static constexpr bool visits_every_active_row_once = false;
-    static constexpr bool wanders = false;
-
     explicit Uniform(std::vector<RowIndex> rows) : rows_(std::move(rows)), schedule_(rows_.size()) {}
 
-    std::span<const RowIndex> schedule(Random& random) {
+    std::span<const RowIndex> schedule(Random& random) override {
         const auto size = static_cast<std::uint32_t>(rows_.size());
         for (RowIndex& slot : schedule_) {
             slot = rows_[random.below(size)];
@@ -199,13 +183,7 @@ class Uniform {
         return schedule_;
     }
 
-    bool shrinks(std::size_t, const Variable&, double, double, double) { return false; }
-    void gained(std::size_t, double) {}
-    void end_epoch() {}
-    void restart() {}
-    bool hidden(std::size_t) const { return false; }
-    std::size_t active() const { return rows_.size(); }
-    double violation() const { return infinity; }
+    std::size_t active() const override { return rows_.size(); }
 
   private:
     std::vector<RowIndex> rows_;
@@ -218,29 +196,36 @@ class Frequencies {
   public:
     explicit Frequencies(std::size_t size) : preference_(size, 1.0F) {}
 
-    // As many slots as there are rows.
-    void fill(std::span<const RowIndex> rows, std::vector<RowIndex>& schedule, Random& random) const {
+    // As many slots as there are rows. The visits of a row are spread over some parts of the epoch, each of which is
+    // shuffled by itself: so rows can be near each other in memory, and none is visited twice in a row.
+    void fill(std::span<const RowIndex> rows, std::vector<RowIndex>& schedule, Shuffle& shuffle, Random& random) {
         double left = 0.0;  // the preferences not yet passed
         for (const RowIndex i : rows) {
             left += preference_[i];
         }
-        schedule.resize(rows.size());
-        RowIndex* next = schedule.data();
-        RowIndex* const end = next + schedule.size();
+        for (std::vector<RowIndex>& part : parts_) {
+            part.clear();
+        }
+        std::size_t open = rows.size();  // slots
         for (const RowIndex i : rows) {
-            const double slots = static_cast<double>(end - next);
-            const double share = slots * preference_[i] / left;
-            auto count = static_cast<std::ptrdiff_t>(share + random.uniform());  // the fraction is a probability
-            for (count = std::min(count, end - next); count > 0; --count) {
-                *next++ = i;
+            const double share = static_cast<double>(open) * preference_[i] / left, chance = random.uniform();
+            const auto count =
+                std::min(static_cast<std::size_t>(share + chance), open);  // the fraction is a probability
+            const std::size_t first = random.below(parts), stride = parts / std::max<std::size_t>(count, 1);
+            for (std::size_t k = 0; k < count; ++k) {
+                parts_[(first + k * std::max<std::size_t>(stride, 1)) % parts].push_back(i);
             }
+            open -= count;
             left -= preference_[i];
         }
         // Rounding of `left` may leave a slot or two open.
-        for (; next != end; ++next) {
-            *next = rows[random.below(static_cast<std::uint32_t>(rows.size()))];
+        for (; open > 0; --open) {
+            parts_.back().push_back(rows[random.below(static_cast<std::uint32_t>(rows.size()))]);
         }
-        random.shuffle(std::span(schedule));
+        schedule.clear();
+        for (const std::vector<RowIndex>& part : parts_) {
+            shuffle.append(part, schedule, random);
+        }
     }
 
     // The first epoch only sets the reference: the mean gain of its steps. `fade` is 1 over the number of rows.
@@ -266,47 +251,46 @@ class Frequencies {
     static constexpr double lowest = 1.0 / 20.0;
     static constexpr double highest = 20.0;
     static constexpr double no_gain = 0.81873075307798182;  // exp(-rate)
+    static constexpr std::uint32_t parts = 20;              // of an epoch: about as many as a row's most visits
 
     std::vector<float> preference_;
     double reference_ = 0.0;
+    std::array<std::vector<RowIndex>, parts> parts_;
 };
 
-class Adaptive {
+class Adaptive final : public RowOrder {
   public:
-    static constexpr bool visits_every_active_row_once = false;
-    static constexpr bool wanders = true;
-
     Adaptive(std::vector<RowIndex> rows, std::size_t size, Mixing mixing)
         : rows_(std::move(rows)),
           frequencies_(size),
           shuffle_(mixing),
           fade_(1.0 / static_cast<double>(std::max<std::size_t>(rows_.size(), 1))) {}
 
-    std::span<const RowIndex> schedule(Random& random) {
+    std::span<const RowIndex> schedule(Random& random) override {
         if (first_epoch_) {
             shuffle_.fill(rows_, schedule_, random);
         } else {
-            frequencies_.fill(rows_, schedule_, random);
+            frequencies_.fill(rows_, schedule_, shuffle_, random);
         }
         return schedule_;
     }
 
-    bool shrinks(std::size_t, const Variable&, double, double, double) { return false; }
+    bool asks_for_gains() const override { return true; }
 
-    void gained(std::size_t i, double gain) {
-        if (first_epoch_) {
-            frequencies_.refer(gain, fade_);
-        } else {
-            frequencies_.gained(i, gain, fade_);
+    // The schedule of an epoch is fixed at its start, so that preferences may follow at its end.
+    void end_epoch(const Visits& visits) override {
+        for (std::size_t k = 0; k < visits.gains.size(); ++k) {
+            if (first_epoch_) {
+                frequencies_.refer(visits.gains[k], fade_);
+            } else {
+                frequencies_.gained(schedule_[k], visits.gains[k], fade_);
+            }
         }
+        first_epoch_ = false;
     }
 
-    void end_epoch() { first_epoch_ = false; }
-
-    void restart() {}
-    bool hidden(std::size_t) const { return false; }
-    double violation() const { return infinity; }
-    std::size_t active() const {
+    bool wanders() const override { return true; }
+    std::size_t active() const override {
         return static_cast<std::size_t>(
             std::count_if(rows_.begin(), rows_.end(), [this](RowIndex i) { return frequencies_.prefers(i); }));
     }

@@ -65,14 +65,10 @@ double exact_dual(const BinaryProblem<Rows>& problem) {
 
 // About how large the rounding errors of plain sums are. The slack of a row is off by epsilon times the sizes of what
 // it is the difference of, and counts by the slope of the loss there: at a kink of the hinge this can be anything up to
-// C.
+// C. `length` and `bias` are bounds of the weights, of those of the primal and of the dual value.
 template <class Rows>
-double rounding_error(const BinaryProblem<Rows>& problem, const std::vector<double>& sums,
-                      const std::vector<double>& w) {
+double rounding_error(const BinaryProblem<Rows>& problem, double length, double bias) {
     constexpr double epsilon = std::numeric_limits<double>::epsilon();
-    const double length = std::sqrt(
-        std::max(dense_dot(w.data(), w.data(), w.size() - 1), dense_dot(sums.data(), sums.data(), sums.size() - 1)));
-    const double bias = std::abs(problem.bias.value) * std::max(std::abs(w.back()), std::abs(sums.back()));
     double error = 0.0;
     for (std::size_t i = 0; i < problem.size(); ++i) {
         const Variable& v = problem.variables[i];
@@ -122,6 +118,24 @@ void BinaryState::verify() {
     if (bounds.are_exact()) {
         return;
     }
+    auto is_harmless = [](double error, double primal, double dual) {
+        return error <= harmless * std::max(primal - dual, smallest_gap * std::abs(primal));
+    };
+    auto length_of = [](const std::vector<double>& w) {
+        return std::sqrt(dense_dot(w.data(), w.data(), w.size() - 1));
+    };
+    const double offered_error = bounds.primal_error() + bounds.dual_error();
+    if (!bias.free && std::isfinite(offered_error)) {
+        // Values of which it is known how far they are off need no new pass, unless that can be seen.
+        const double primal = bounds.primal() + bounds.primal_error(), dual = bounds.dual() - bounds.dual_error();
+        // |w|^2 <= 2 P and |w - w(alpha)|^2 <= 2 (P - D).
+        const double length = 2.0 * std::sqrt(2.0 * std::max(primal, 0.0)), constant = std::abs(bias.value) * length;
+        const double error = visit([&](const auto& problem) { return rounding_error(problem, length, constant); });
+        if (dual >= 0.0 && is_harmless(error + offered_error, primal, dual)) {
+            bounds.correct(primal, dual);
+            return;
+        }
+    }
     visit([&](const auto& problem) {
         const std::vector<double> before = problem.alphas();
         problem.assign(bounds.variables());
@@ -136,8 +150,11 @@ void BinaryState::verify() {
             bounds.replace_weights(value, std::move(best));
         }
         double dual = dual_value(problem, sums);
-        double primal = bounds.primal_is_plain() || bias.free ? bounds.primal() : primal_value(problem, w);
-        if (rounding_error(problem, sums, w) > harmless * std::max(primal - dual, smallest_gap * std::abs(primal))) {
+        double primal = bounds.primal_error() == 0.0 || bias.free ? bounds.primal() : primal_value(problem, w);
+        const double sizes = std::max(std::abs(w.back()), std::abs(sums.back()));
+        const double error =
+            rounding_error(problem, std::max(length_of(w), length_of(sums)), std::abs(bias.value) * sizes);
+        if (!is_harmless(error, primal, dual)) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);
         }

@@ -64,10 +64,10 @@ class BinaryState {
             rows_.variant());
     }
 
-    // The variables as the best ones.
+    // The variables as the best ones; `error` is how far their value may be off.
     template <class Rows>
-    bool offer_variables(double dual, const BinaryProblem<Rows>& problem) {
-        return bounds.offer_variables(dual, [&](std::vector<double>& best) { problem.copy_alphas(best); });
+    bool offer_variables(double dual, const BinaryProblem<Rows>& problem, double error = infinity) {
+        return bounds.offer_variables(dual, [&](std::vector<double>& best) { problem.copy_alphas(best); }, error);
     }
 
     const AnyRows& rows() const { return rows_; }

@@ -20,13 +20,13 @@ SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, d
             Variable& v = problem.variables[i];
             v.alpha = v.takes_part() ? clip(alphas[i], problem.loss.lower, problem.loss.upper(v.C())) : 0.0;
         }
-        // The order of Algorithm 1 without shrinking, whose own schedule is not used.
-        Permuted order({}, problem.size(), false, Mixing::none);
+        Visits visits;
         Monitor monitor(infinity, nullptr, nullptr);
         const double column = problem.bias.value;
         const std::vector<double> before = weights;
-        const SweepResult result =
-            DualSweep<Rows>(problem, {column, column * column}, scale).run(schedule, order, weights.data(), monitor);
+        const DualSweep<Rows> sweep(problem.rows, problem.variables, problem.loss, column, {column, column * column},
+                                    scale);
+        const SweepResult result = sweep.run(schedule, {}, false, weights.data(), visits, monitor);
         problem.copy_alphas(alphas);
         for (std::size_t j = 0; j < weights.size() && scale != 1.0; ++j) {
             weights[j] = before[j] + (weights[j] - before[j]) / scale;

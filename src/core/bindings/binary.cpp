@@ -86,10 +86,11 @@ void bind_binary(nb::module_& m) {
     nb::class_<DescentOptions>(m, "DescentOptions")
         .def(
             "__init__",
-            [](DescentOptions* self, OrderName order, bool shrinking, bool averaging, bool anchoring, double epsilon) {
-                new (self) DescentOptions{order, shrinking, averaging, anchoring, epsilon};
+            [](DescentOptions* self, OrderName order, bool shrinking, bool averaging, bool anchoring, bool plane,
+               bool pack, double epsilon) {
+                new (self) DescentOptions{order, shrinking, averaging, anchoring, plane, pack, epsilon};
             },
-            "order"_a, "shrinking"_a, "averaging"_a, "anchoring"_a, "epsilon"_a);
+            "order"_a, "shrinking"_a, "averaging"_a, "anchoring"_a, "plane"_a, "pack"_a, "epsilon"_a);
     nb::class_<PegasosOptions>(m, "PegasosOptions")
         .def(
             "__init__",

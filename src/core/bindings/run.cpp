@@ -27,7 +27,8 @@ bool PyRun::with_python(const Ask& ask) {
     }
 }
 
-PyRun::PyRun(double time_limit, nb::object on_report, nb::object stop, double report_passes, double report_seconds)
+PyRun::PyRun(double time_limit, nb::object on_report, nb::object stop, double report_passes, double report_seconds,
+             bool with_weights)
     : on_report_(std::move(on_report)), stop_object_(std::move(stop)), stop_(nb::cast<StopFlag*>(stop_object_)) {
     auto interrupted = [this] {
         return stop_->value.load(std::memory_order_relaxed) || with_python([] {
@@ -39,15 +40,19 @@ PyRun::PyRun(double time_limit, nb::object on_report, nb::object stop, double re
     };
     std::function<bool(const Report&)> report;
     if (!on_report_.is_none()) {
-        report = [this](const Report& r) {
+        report = [this, with_weights](const Report& r) {
             return with_python([&] {
-                const Array weights(const_cast<double*>(r.weights.data()), {r.weights.size()}, nb::handle());
-                return nb::cast<bool>(on_report_(r.epoch, r.seconds, r.check_seconds, r.primal, r.dual, r.gap, r.active,
-                                                 nb::cast(weights, nb::rv_policy::copy)));
+                nb::object weights = nb::none();
+                if (with_weights) {
+                    const Array best(const_cast<double*>(r.weights.data()), {r.weights.size()}, nb::handle());
+                    weights = nb::cast(best, nb::rv_policy::copy);
+                }
+                return nb::cast<bool>(
+                    on_report_(r.epoch, r.seconds, r.check_seconds, r.primal, r.dual, r.gap, r.active, weights));
             });
         };
     }
-    monitor_ = std::make_unique<Monitor>(time_limit, report, interrupted, report_passes, report_seconds);
+    monitor_ = std::make_unique<Monitor>(time_limit, report, interrupted, report_passes, report_seconds, with_weights);
 }
 
 void bind_run(nb::module_& m) {
@@ -83,8 +88,8 @@ void bind_run(nb::module_& m) {
         "numbers"_a, "one_in"_a);
 
     nb::class_<PyRun>(m, "Run")
-        .def(nb::init<double, nb::object, nb::object, double, double>(), "time_limit"_a, "on_report"_a.none(), "stop"_a,
-             "report_passes"_a, "report_seconds"_a)
+        .def(nb::init<double, nb::object, nb::object, double, double, bool>(), "time_limit"_a, "on_report"_a.none(),
+             "stop"_a, "report_passes"_a, "report_seconds"_a, "with_weights"_a)
         .def("reserve", &PyRun::reserve, "seconds"_a)
         .def_prop_ro("epochs", &PyRun::epochs)
         .def_prop_ro("check_seconds", &PyRun::check_seconds);

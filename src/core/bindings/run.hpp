@@ -21,7 +21,8 @@ struct StopFlag {
 
 class PyRun {
   public:
-    PyRun(double time_limit, nb::object on_report, nb::object stop, double report_passes, double report_seconds);
+    PyRun(double time_limit, nb::object on_report, nb::object stop, double report_passes, double report_seconds,
+          bool with_weights);
 
     // Runs a stage with the interpreter unlocked. Python code it calls back may raise: that ends the stage, then is
     // raised here.

@@ -37,7 +37,7 @@ Outcome cut_hinge(BinaryState& state, const CuttingOptions& options, const Limit
         start.points = point;
     }
     auto deliver = [&](double primal, const std::vector<double>& weights, const Unfolded& found) {
-        state.bounds.offer_weights(primal, weights, false);
+        state.bounds.offer_weights(primal, weights, infinity);
         for (std::size_t i = 0; i < state.variables.size(); ++i) {
             Variable& v = state.variables[i];
             v.alpha = clip(v.sign() * found.coefficients[i], 0.0, v.C());  // shares add up to 1 but for rounding
@@ -74,7 +74,7 @@ Outcome cut_classes(MulticlassState& state, const CuttingOptions& options, const
         start.points = point;
     }
     auto deliver = [&](double primal, const std::vector<double>& weights, const Unfolded& found) {
-        state.bounds.offer_weights(primal, weights, false);
+        state.bounds.offer_weights(primal, weights, infinity);
         std::vector<ClassValue> list;
         for (std::size_t i = 0; i < rows; ++i) {
             const MulticlassRow& row = state.variables.rows[i];
@@ -108,7 +108,7 @@ Outcome cut_pairs(RankingState& state, const CuttingOptions& options, const Limi
     CutStart start;
     start.points = points;
     auto deliver = [&](double primal, const std::vector<double>& weights, Unfolded found) {
-        state.bounds.offer_weights(primal, weights, false);
+        state.bounds.offer_weights(primal, weights, infinity);
         std::vector<double> sums(weights.size());
         std::visit(
             [&](const auto& rows) {

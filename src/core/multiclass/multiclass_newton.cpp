@@ -64,7 +64,7 @@ class MulticlassNewton {
             find_curved();
             bool converged = false;
             if (!rough) {
-                state_.bounds.offer_weights(primal, w, false);
+                state_.bounds.offer_weights(primal, w, infinity);
                 state_.offer_variables(dual);
                 converged = reached(state_, tol_, monitor_);
                 monitor_.report(outcome.epochs, static_cast<double>(outcome.epochs), curved_.size(), state_.bounds);

@@ -142,7 +142,7 @@ void MulticlassState::verify() {
         const std::vector<double>& w = bounds.weights();
         std::vector<double> sums;
         problem.rebuild_weights(sums);
-        double dual = problem.dual(sums), primal = bounds.primal_is_plain() ? bounds.primal() : problem.primal(w);
+        double dual = problem.dual(sums), primal = bounds.primal_error() == 0.0 ? bounds.primal() : problem.primal(w);
         if (rounding_error(problem, sums, w) > harmless * std::max(primal - dual, smallest_gap * std::abs(primal))) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "rows/packed_rows.hpp"
 #include "rows/row_source.hpp"
 #include "rows/rows.hpp"
 
@@ -26,10 +27,16 @@ using RowsVariant =
 // Beyond this, products of C, row norms and dual variables could overflow.
 inline constexpr double largest_squared_norm = 1e100;
 
+struct PackedCopies {
+    std::mutex mutex;
+    std::shared_ptr<const Packed> exact, rounded;
+};
+
 class AnyRows {
   public:
     // `rows` must have passed check_csr when it is sparse.
-    explicit AnyRows(RowsVariant rows) : rows_(std::move(rows)), norms_(std::make_unique<Norms>()) {
+    explicit AnyRows(RowsVariant rows)
+        : rows_(std::move(rows)), norms_(std::make_unique<Norms>()), copies_(std::make_unique<PackedCopies>()) {
         if (size() > std::numeric_limits<RowIndex>::max()) {
             throw std::invalid_argument("X has " + std::to_string(size()) + " rows; at most 4294967295 are supported");
         }
@@ -61,19 +68,50 @@ class AnyRows {
         return norms_->values;
     }
 
+    // A packed copy of sparse rows, made when first asked for and shared by all problems; null for dense ones. `exact`
+    // asks for values without rounding.
+    std::shared_ptr<const Packed> packed(bool exact) const {
+        exact = exact || !have_ordinary_norms();
+        const std::scoped_lock lock(copies_->mutex);
+        std::shared_ptr<const Packed>& copy = exact ? copies_->exact : copies_->rounded;
+        const std::shared_ptr<const Packed>& other = exact ? copies_->rounded : copies_->exact;
+        if (!copy && other && (!exact || std::visit([](const auto& rows) { return rows.is_exact(); }, *other))) {
+            copy = other;
+        }
+        if (!copy) {
+            copy = std::visit(
+                [&]<class Rows>(const Rows& rows) -> std::shared_ptr<const Packed> {
+                    if constexpr (requires { pack(rows, exact); }) {
+                        return std::make_shared<const Packed>(pack(rows, exact));
+                    } else {
+                        return nullptr;
+                    }
+                },
+                rows_);
+        }
+        return copy;
+    }
+
     double mean_squared_norm() const {
         const std::vector<double>& norms = squared_norms();
         return std::accumulate(norms.begin(), norms.end(), 0.0) / static_cast<double>(norms.size());
     }
 
   private:
+    // Whether floats of all rows are as accurate as floats can be.
+    bool have_ordinary_norms() const {
+        const std::vector<double>& norms = squared_norms();
+        return std::all_of(norms.begin(), norms.end(),
+                           [](double square) { return square == 0.0 || (square > 1e-60 && square < 1e60); });
+    }
+
     struct Norms {
         std::once_flag once;
         std::vector<double> values;
     };
-
     RowsVariant rows_;
     std::unique_ptr<Norms> norms_;
+    std::unique_ptr<PackedCopies> copies_;
 };
 
 // Row pointers must rise from 0 and stay within the arrays, column indices within the features: everything a kernel

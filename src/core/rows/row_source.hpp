@@ -22,8 +22,6 @@ concept RowSource = requires(const Rows& rows, std::size_t i, double* w, const d
     { rows.dot(i, p) } -> std::convertible_to<double>;
     rows.axpy(i, 1.0, w);  // w += 1.0 * x_i
     rows.for_each(i, [](std::size_t, typename Rows::value_type) {});
-    { rows.squared_norms() } -> std::same_as<std::vector<double>>;
-    { rows.equal(i, i) } -> std::convertible_to<bool>;
     rows.prefetch_start(i);
     rows.prefetch(i);
 };

@@ -138,6 +138,9 @@ class CsrRows {
         }
     }
 
+    const Value* values(std::size_t i) const { return values_ + begin(i); }
+    const Index* indices(std::size_t i) const { return indices_ + begin(i); }
+
     // Rows may be unsorted and may repeat an index (the entries then add up, as in scipy): a plain sum of squares is
     // right only where indices increase.
     std::vector<double> squared_norms() const {

@@ -33,9 +33,9 @@ class Bounds {
     const std::vector<double>& weights() const { return weights_; }
     const Variables& variables() const { return variables_; }
 
-    // Kept if better; values that are no numbers never are. `plain` says that the value is that of a pass over the
-    // rows, without the rounding errors of many steps.
-    bool offer_weights(double primal, const std::vector<double>& weights, bool plain = true) {
+    // Kept if better; values that are no numbers never are. `error` is how far the value may be off beside what a plain
+    // pass over the rows may be; infinite if that is not known.
+    bool offer_weights(double primal, const std::vector<double>& weights, double error = 0.0) {
         const bool better = primal < primal_;
         if (better) {
             if (primal_is_exact_) {
@@ -44,13 +44,14 @@ class Bounds {
             }
             primal_ = primal;
             weights_ = weights;
-            plain_ = plain;
+            primal_error_ = error;
         }
         return better;
     }
-    // `copy(variables)` writes them to where the best are kept.
+    // `copy(variables)` writes them to where the best are kept; `error` is how far the value may be off, if that is
+    // known.
     template <class Copy>
-    bool offer_variables(double dual, const Copy& copy) {
+    bool offer_variables(double dual, const Copy& copy, double error = infinity) {
         const bool better = dual > dual_ && dual < infinity;
         if (better) {
             if (dual_is_exact_) {
@@ -58,12 +59,14 @@ class Bounds {
                 dual_is_exact_ = false;
             }
             dual_ = dual;
+            dual_error_ = error;
             copy(variables_);
         }
         return better;
     }
 
-    bool primal_is_plain() const { return plain_; }
+    double primal_error() const { return primal_is_exact_ ? 0.0 : primal_error_; }
+    double dual_error() const { return dual_is_exact_ ? 0.0 : dual_error_; }
     bool are_exact() const { return primal_is_exact_ && dual_is_exact_; }
 
     // What an exact evaluation of the best weights and the best variables found. Those that were verified before come
@@ -80,21 +83,22 @@ class Bounds {
         verified_weights_.reset();
         verified_variables_.reset();
         dual_ = std::min(dual_, primal_);
-        primal_is_exact_ = dual_is_exact_ = plain_ = true;
+        primal_is_exact_ = dual_is_exact_ = true;
     }
     void replace_weights(double primal, std::vector<double> weights) {
         primal_ = primal;
         weights_ = std::move(weights);
-        plain_ = true;
+        primal_error_ = 0.0;
     }
     void replace_variables(Variables variables) { variables_ = std::move(variables); }
 
   private:
     double primal_;
     double dual_ = 0.0;
+    double primal_error_ = 0.0, dual_error_ = 0.0;
     std::vector<double> weights_;
     Variables variables_;
-    bool plain_ = true, primal_is_exact_ = true, dual_is_exact_ = true;  // zero is
+    bool primal_is_exact_ = true, dual_is_exact_ = true;  // zero is
     std::optional<std::pair<double, std::vector<double>>> verified_weights_;
     std::optional<std::pair<double, Variables>> verified_variables_;
 };

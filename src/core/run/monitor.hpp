@@ -49,14 +49,18 @@ class Monitor {
     // `on_report` returns true to stop the method; `interrupted` is asked about twenty times a second. With an interval
     // of passes or seconds methods report that often, else whenever they certify.
     Monitor(double time_limit, std::function<bool(const Report&)> on_report, std::function<bool()> interrupted,
-            double passes_between_reports = 0.0, double seconds_between_reports = 0.0)
+            double passes_between_reports = 0.0, double seconds_between_reports = 0.0, bool wants_weights = true)
         : start_(Clock::now()),
           last_(start_),
           time_limit_(time_limit),
           on_report_(std::move(on_report)),
           interrupted_(std::move(interrupted)),
           passes_between_reports_(passes_between_reports),
-          seconds_between_reports_(seconds_between_reports) {}
+          seconds_between_reports_(seconds_between_reports),
+          wants_weights_(wants_weights) {}
+
+    // Whether reports are to come with the best weights so far; others may have older ones.
+    bool wants_weights() const { return wants_weights_; }
 
     double seconds() const { return since(start_); }
     double check_seconds() const { return check_seconds_; }
@@ -189,6 +193,7 @@ class Monitor {
     std::function<bool(const Report&)> on_report_;
     std::function<bool()> interrupted_;
     double passes_between_reports_, seconds_between_reports_;
+    bool wants_weights_;
     double reported_passes_ = 0.0, reported_seconds_ = 0.0;
     std::int64_t epochs_before_ = 0;
     bool reported_ = false;

@@ -160,6 +160,8 @@ class TrainingBar:
 
 
 class _Listener:
+    listens = True
+
     def __init__(self, parent: TrainingBar, problem: int) -> None:
         self.parent = parent
         self.problem = problem

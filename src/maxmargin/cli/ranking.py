@@ -22,6 +22,7 @@ _CLASSIFY_ONLY = (
     "intercept_scaling",
     "class_weight",
     "no_shrinking",
+    "no_pack",
     "seed",
     "liblinear",
 )

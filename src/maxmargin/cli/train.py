@@ -212,6 +212,7 @@ def _parameters(given: dict[str, Any], class_weight: Any) -> dict[str, Any]:
         "shrinking": not given["no_shrinking"],
         "warm_start": False,
         "n_jobs": given["jobs"],
+        "pack": not given["no_pack"],
         "time_limit": given["time_limit"],
         "random_state": given["seed"],
         "verbose": 0,

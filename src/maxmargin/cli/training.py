@@ -52,6 +52,7 @@ training = stacked(
         help="Weight of a class, for example 1=5; may be repeated. 'balanced' makes all classes count alike.",
     ),
     click.option("--no-shrinking", is_flag=True, help="Let 'dcd' and 'sdm' visit all rows in every epoch."),
+    click.option("--no-pack", is_flag=True, help="Make no packed copy of sparse rows, which saves time."),
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed."),
     jobs,
 )
@@ -85,6 +86,7 @@ def solver_options(given: dict[str, Any]) -> dict[str, Any]:
         "solver": method,
         "tol": given["tol"],
         "max_iter": given["max_iter"],
+        "pack": not given["no_pack"],
     }
 
 

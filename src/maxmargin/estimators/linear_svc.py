@@ -80,6 +80,9 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
         Start from the dual variables of the previous fit. Needs the same rows in the same order.
     n_jobs : int, default=None
         Threads over classes, for one-versus-rest; None means 1, -1 all processors. The result does not depend on it.
+    pack : bool, default=True
+        Whether a packed copy of large sparse rows may be made where it saves time and memory allows; it is freed at the
+        end of the fit. False: no copy, ever.
     time_limit : float, default=None
         Seconds for the whole fit. The best weights so far are kept, with the exact gap they have.
     random_state : int, RandomState instance or None, default=None
@@ -147,6 +150,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
         "shrinking": ["boolean"],
         "warm_start": ["boolean"],
         "n_jobs": [None, Integral],
+        "pack": ["boolean"],
         "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -173,6 +177,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
         shrinking: bool = True,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        pack: bool = True,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -192,6 +197,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
         self.shrinking = shrinking
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.pack = pack
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -247,6 +253,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             solver=method,
             tol=self.tol,
             max_iter=self.max_iter,
+            pack=self.pack,
         )
         model = Model.of_solutions(solved, solutions, classes, labels, self.get_params(deep=False))
         self._set(model)

@@ -48,6 +48,11 @@ class Progress:
         self.first_gap: float | None = None
         self.done = 0
 
+    @property
+    def listens(self) -> bool:
+        """Whether anybody wants reports."""
+        return self.context is not None or self.line is not None
+
     def begin(self) -> None:
         """The fit starts."""
         if self.context is not None:

@@ -31,6 +31,9 @@ class Matrix:
     True
     """
 
+    #: How many problems are going to be solved over it: what they can share pays the sooner.
+    problems: int = 1
+
     def __init__(self, X: Any) -> None:
         self.X = X
         self.rows = _rows_of(X)
@@ -44,6 +47,11 @@ class Matrix:
     def shape(self) -> tuple[int, int]:
         """Rows and features."""
         return self.X.shape[0], self.X.shape[1]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it holds CSR rows."""
+        return not isinstance(self.X, np.ndarray)
 
     @property
     def stored(self) -> int:

@@ -52,9 +52,9 @@ MOST_NEWTON_FEATURES = 1024
 #: Mean eigenvalues of the Hessian of the losses, curved ones and the hinge, up to which "dcd" goes first.
 DCD_EIGENVALUE = {True: 100.0, False: 2000.0}
 #: With many features, a problem with at most this ``C * mean(Q_ii)`` is easy for "dcd".
-EASY = 12.0
+EASY = 40.0
 #: The work that "dcd" gets on easy problems, in passes over the data (an epoch is at most two).
-DCD_PASSES = 60.0
+DCD_PASSES = 100.0
 #: Steps of Newton's method, for curved losses and for the hinge.
 STEPS = {True: 10.0, False: 30.0}
 #: What a step costs in passes over all rows, of which most steps look at a part.

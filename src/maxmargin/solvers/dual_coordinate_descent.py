@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from maxmargin import _core
 from maxmargin.problems.binary import BinaryProblem
 from maxmargin.solvers.method import Exit, Method, check_choice, check_epsilon, check_flags
+from maxmargin.solvers.packing import packing_pays
 
 if TYPE_CHECKING:
     from maxmargin.solvers.run import Run
@@ -40,6 +41,9 @@ class DualCoordinateDescent(Method):
     anchoring : bool, default=True
         Whether a regularised bias is held back by a proximal term where its column is large beside the rows. The
         optimum is the same.
+    plane : bool, default=True
+        Whether each epoch is followed by an exact step in the plane of its change and of the step before, and the best
+        weights so far are mixed with the next ones. The papers do neither.
     epsilon : float or None, default=None
         Stop when no projected gradient differs from another by more, rule (17) of the paper, and take rows back by that
         rule alone; for "permuted", "shuffled" and "cyclic". None: by the duality gap.
@@ -57,11 +61,12 @@ class DualCoordinateDescent(Method):
     shrinking: bool = True
     averaging: bool = True
     anchoring: bool = True
+    plane: bool = True
     epsilon: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("order", self.order, tuple(ORDERS))
-        check_flags(self, "shrinking", "averaging", "anchoring")
+        check_flags(self, "shrinking", "averaging", "anchoring", "plane")
         check_epsilon(self.epsilon)
         if self.epsilon is not None and self.order in ("uniform", "adaptive"):
             raise ValueError(f"epsilon needs an order that visits every row once an epoch, not {self.order!r}")
@@ -73,7 +78,7 @@ class DualCoordinateDescent(Method):
 
     def run(
         self,
-        problem: BinaryProblem,  # noqa: ARG002
+        problem: BinaryProblem,
         state: _core.BinaryState,
         run: Run,
         max_passes: float = float("inf"),
@@ -86,7 +91,13 @@ class DualCoordinateDescent(Method):
         passes from here, or if it stalls after ``patience`` epochs.
         """
         options = _core.DescentOptions(
-            ORDERS[self.order], self.shrinking, self.averaging, self.anchoring, self.epsilon or 0.0
+            ORDERS[self.order],
+            self.shrinking,
+            self.averaging,
+            self.anchoring,
+            self.plane,
+            run.pack and packing_pays(problem),
+            self.epsilon or 0.0,
         )
         limits = run.stage(self.name, max_passes=max_passes, worth=worth, patience=patience)
         return _core.dual_coordinate_descent(state, options, limits, run.core)

@@ -34,12 +34,14 @@ class Recorder:
         dual: float,
         gap: float,
         active: int,
-        weights: Floats,
+        weights: Floats | None,
     ) -> bool:
         """One report of the core; true when the callback wants the fit to stop."""
         report = Report(self.stages[-1], epoch, seconds, primal, dual, gap, active, check_seconds)
         self.history.append(report)
-        return bool(self.callback is not None and self.callback(report, self.weights_of_report(weights)))
+        if self.callback is None or weights is None:
+            return False
+        return bool(self.callback(report, self.weights_of_report(weights)))
 
 
 class Run:
@@ -49,7 +51,7 @@ class Run:
     ----------
     recorder : Recorder
         Who hears the reports.
-    tol, max_iter, seed, time_limit, stop, report_passes, report_seconds
+    tol, max_iter, seed, time_limit, stop, report_passes, report_seconds, pack
         As in ``solve``.
     """
 
@@ -64,7 +66,9 @@ class Run:
         stop: _core.StopFlag,
         report_passes: float | None = None,
         report_seconds: float | None = None,
+        pack: bool = True,
     ) -> None:
+        self.pack = pack
         self.recorder = recorder
         self.tol = tol
         self.max_iter = max_iter
@@ -73,7 +77,14 @@ class Run:
         self.deadline = Deadline(time_limit)
         #: Whether rounding errors have stopped a method.
         self.rounding = False
-        self.core = _core.Run(self.time_left(), recorder, stop, report_passes or 0.0, report_seconds or 0.0)
+        self.core = _core.Run(
+            self.time_left(),
+            recorder,
+            stop,
+            report_passes or 0.0,
+            report_seconds or 0.0,
+            with_weights=recorder.callback is not None,
+        )
 
     def time_left(self) -> float:
         """Seconds until the deadline."""
@@ -101,4 +112,4 @@ class Run:
 
     def silent(self, time_limit: float) -> _core.Run:
         """A run of which nobody hears, for a part of the work."""
-        return _core.Run(time_limit, None, self.stop, 0.0, 0.0)
+        return _core.Run(time_limit, None, self.stop, 0.0, 0.0, with_weights=False)

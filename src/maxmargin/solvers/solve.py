@@ -30,6 +30,7 @@ def solve(
     n_jobs: int | None = None,
     report_passes: float | None = None,
     report_seconds: float | None = None,
+    pack: bool = True,
 ) -> Solution:
     """Solve a problem to a certified relative duality gap.
 
@@ -66,6 +67,10 @@ def solve(
     report_passes, report_seconds : float, optional
         Evaluate and report at least as often as this, in passes over the data or in seconds of work, at the end of an
         epoch, step or cut. By default methods evaluate when it pays. ``Report.check_seconds`` tells what it costs.
+
+    pack : bool, default=True
+        Whether sweeps over sparse rows may run on a packed copy of them where that pays and memory allows
+        (``maxmargin/solvers/packing.py`` has the rule). False: the rows are used where they lie, always.
 
     Returns
     -------
@@ -110,6 +115,7 @@ def solve(
         stop=stop or _core.StopFlag(),
         report_passes=report_passes,
         report_seconds=report_seconds,
+        pack=bool(pack),
     )
     made = time.perf_counter()
     state: Any = problem.start(start)

@@ -35,6 +35,10 @@ JOINT_LOSSES = ("hinge", "squared_hinge")
 class Listener(Protocol):
     """Follows one problem; a true ``report`` ends the whole training."""
 
+    @property
+    def listens(self) -> bool:
+        """Whether it wants reports."""
+
     def begin(self) -> None:
         """The problem is about to be solved."""
 
@@ -47,6 +51,8 @@ class Listener(Protocol):
 
 class Silent:
     """A listener that does nothing."""
+
+    listens = False
 
     def begin(self) -> None:
         """Nothing."""
@@ -182,6 +188,7 @@ def train_classifier(
     deadline = Deadline(time_limit)
     matrix = Matrix.of(X)
     positives = problems_of(multi_class, n_classes)
+    matrix.problems = max(matrix.problems, len(positives))
     check_memory(matrix.shape[1], n_classes if n_classes > 2 else 1)
     heard = listeners or [Silent()] * len(positives)
 
@@ -201,7 +208,7 @@ def train_classifier(
             start=start if start is None or isinstance(start, Solution) else problem.alpha_of(start),
             time_limit=deadline.left(),
             seed=(seed + task * 0x9E3779B97F4A7C15) % 2**63,  # all different and far apart
-            callback=heard[task].report,
+            callback=heard[task].report if heard[task].listens else None,
             stop=stop,
             **options,
         )

@@ -110,6 +110,7 @@ def cross_validate(
         raise ValueError(f"the number of folds must lie between 2 and the number of rows ({len(labels)}), not {folds}")
     numbers = fold_numbers(labels, folds, seed)
     matrix = Matrix.of(X)
+    matrix.problems = folds * len(Cs)
 
     def run(fold: int, stop: StopFlag) -> tuple[Floats, Floats]:
         out = numbers == fold
