@@ -85,6 +85,11 @@ class Bounds {
         dual_ = std::min(dual_, primal_);
         primal_is_exact_ = dual_is_exact_ = true;
     }
+    // The value of the best variables, computed anew by a plain pass.
+    void revise_dual(double dual) {
+        dual_ = dual;
+        dual_error_ = 0.0;
+    }
     void replace_weights(double primal, std::vector<double> weights) {
         primal_ = primal;
         weights_ = std::move(weights);

@@ -55,6 +55,8 @@ DCD_EIGENVALUE = {True: 100.0, False: 2000.0}
 EASY = 40.0
 #: The work that "dcd" gets on easy problems, in passes over the data (an epoch is at most two).
 DCD_PASSES = 100.0
+#: Up to this it is tried first, and goes on as long as at its pace it needs at most so many passes more.
+HARD, DCD_WORTH = 300.0, 40.0
 #: Steps of Newton's method, for curved losses and for the hinge.
 STEPS = {True: 10.0, False: 30.0}
 #: What a step costs in passes over all rows, of which most steps look at a part.
@@ -164,10 +166,11 @@ class Auto(Method):
         yield from Newton().plan(problem, state, run)
 
     def _many_features(self, problem: BinaryProblem) -> Plan:
-        if float(problem.C.mean()) * _curvature(problem) <= EASY:
-            dcd = DualCoordinateDescent(shrinking=self.shrinking)
-            if (yield Stage(dcd, {"max_passes": DCD_PASSES})) is not Exit.BUDGET:
-                return
+        hardness = float(problem.C.mean()) * _curvature(problem)
+        dcd = DualCoordinateDescent(shrinking=self.shrinking)
+        limits = {"max_passes": DCD_PASSES} if hardness <= EASY else {"max_passes": DCD_PASSES, "worth": DCD_WORTH}
+        if hardness <= HARD and (yield Stage(dcd, limits)) is not Exit.BUDGET:
+            return
         avsf = DualCoordinateDescent(order="adaptive")
         if self.dual:
             yield Stage(avsf)

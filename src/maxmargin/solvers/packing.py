@@ -24,7 +24,7 @@ FEWEST_FEATURES = 2048
 #: Stored values, of all problems that share the rows, from which on a copy pays.
 FEWEST_VALUES = 1_000_000
 #: Mean ``C |x|^2`` up to which one problem is solved in a few epochs.
-EASY = 0.3
+EASY = 0.05
 #: Bytes of a copy: of a value with its index at the most, of a row, and of a column.
 BYTES_PER_VALUE, BYTES_PER_ROW, BYTES_PER_COLUMN = 16, 40, 8
 
