@@ -387,7 +387,8 @@ def test_auto_arrives_on_large_numbers_and_large_C(loss, scale, C, penalize_bias
         (60, 8, 0.02, "hinge", "newton"),  # easy, but small
         (2000, 1000, 1e-4, "squared_hinge", "dcd"),  # few rows: expensive steps, and easy
         (300, 1100, 1e-4, "squared_hinge", "dcd"),  # many features
-        (300, 1100, 0.1, "squared_hinge", "avsf"),
+        (300, 1100, 0.1, "squared_hinge", "dcd"),  # harder, but it is fast enough
+        (300, 1100, 1.0, "squared_hinge", "avsf"),
     ],
 )
 def test_auto_chooses_by_the_cost_of_the_methods(rows, features, C, loss, expected):

@@ -114,11 +114,17 @@ class CsrRows {
         for (std::size_t k = first; k < last; ++k) {
             const double v = scale * static_cast<double>(values_[k]);
             const auto column = static_cast<std::size_t>(indices_[k]);
-            A.lower(column, column) += v * static_cast<double>(values_[k]);
+            double* own = A.row(column);
+            own[column] += v * static_cast<double>(values_[k]);
             for (std::size_t j = first; j < k; ++j) {
                 const auto other = static_cast<std::size_t>(indices_[j]);
-                // A repeated index meets itself on the diagonal, where both halves of the pair land.
-                A.lower(column, other) += (column == other ? 2.0 : 1.0) * v * static_cast<double>(values_[j]);
+                const double product = v * static_cast<double>(values_[j]);
+                if (other < column) [[likely]] {  // always, where indices increase
+                    own[other] += product;
+                } else {
+                    // A repeated index meets itself on the diagonal, where both halves of the pair land.
+                    A.row(other)[column] += other == column ? 2.0 * product : product;
+                }
             }
         }
     }

@@ -33,6 +33,8 @@ class Matrix:
 
     #: How many problems are going to be solved over it: what they can share pays the sooner.
     problems: int = 1
+    #: Whether memory allows a packed copy of it, once that has been asked; the same for all problems.
+    fits: bool | None = None
 
     def __init__(self, X: Any) -> None:
         self.X = X

@@ -13,9 +13,9 @@ benchmark sets (``benchmarks/``), these facts decide:
   the pace of its certified gap it promises to be done before Newton's method would be. Elsewhere Newton's method starts
   at once.
 - With more features the measure is ``C * mean(Q_ii)``, the bound of the dual variables over the length of a typical
-  step. Up to about 12 ("easy") "dcd" converges in a few epochs and little beats it. Beyond, "avsf" is up to 16 times
-  faster, by more the larger C is; where it is not, as on imdb, it takes up to one and a half times as long. Where even
-  "avsf" stalls (unscaled rows, large C) its dual variables are still good enough that a few Newton steps from their
+  step. Up to about 40 ("easy") "dcd", with its steps in a plane, is done before "avsf" is. Beyond, either may be the
+  faster one by a factor of two or three, which only its pace can tell: so "dcd" goes first up to 300, as long as it
+  promises to need few passes more. At still larger C "avsf" is faster by more and more. Where even "avsf" stalls (unscaled rows, large C) its dual variables are still good enough that a few Newton steps from their
   weights bring the primal value down by orders of magnitude, and "avsf" then finishes from there.
 
 The tolerance enters through the pace: the same fall of the gap is enough for 1e-3 and not for 1e-6.

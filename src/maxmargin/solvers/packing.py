@@ -54,4 +54,6 @@ def packing_pays(problem: BinaryProblem) -> bool:
         return False
     if matrix.problems == 1 and float(problem.C.mean()) * matrix.mean_squared_norm() <= EASY:
         return False
-    return packed_bytes(matrix) <= 0.5 * free_memory()
+    if matrix.fits is None:
+        matrix.fits = packed_bytes(matrix) <= 0.5 * free_memory()
+    return matrix.fits
