@@ -501,3 +501,34 @@ def test_a_list_in_place_of_a_method_is_refused(tmp_path):
     path.write_bytes(forged(path.read_bytes(), lambda header, _: header["parameters"].update(solver=["Newton"])))
     with pytest.raises(ValueError, match="no proper parameter 'solver'"):
         load_model(path)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_steps_in_a_plane_save_epochs_where_rows_are_alike(loss, bias):
+    """Rows with a large part in common can only move together, which single steps do slowly."""
+    rng = np.random.default_rng(3)
+    common = rng.normal(size=200)
+    X = common + 0.5 * rng.normal(size=(400, 200))
+    y = np.where(X @ rng.normal(size=200) + 5 * rng.normal(size=400) > 0, 1, -1)
+    problem = BinaryProblem(X, y, 0.1, loss=loss, bias=bias)
+    with_plane, without = (solve(problem, DualCoordinateDescent(plane=plane), tol=1e-4) for plane in (True, False))
+    assert with_plane.converged
+    assert without.converged
+    assert with_plane.n_iter < without.n_iter
+    assert with_plane.certificate.primal == pytest.approx(without.certificate.primal, rel=2e-4)
+
+
+def test_the_best_weights_on_a_line_are_never_worse_than_the_iterates():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 40))
+    y = np.where(X[:, 0] + rng.normal(size=300) > 0, 1, -1)
+    problem = BinaryProblem(X, y, 10.0, loss="hinge")
+    values = {}
+    for plane in (True, False):
+        method = DualCoordinateDescent(order="adaptive", averaging=False, plane=plane)  # no steps in a plane
+        values[plane] = [r.primal for r in solve(problem, method, tol=1e-6, max_iter=30, report_passes=0.1).history]
+    pairs = list(zip(values[True], values[False], strict=False))
+    assert len(pairs) >= 20
+    assert all(line <= plain * (1 + 1e-12) for line, plain in pairs)
+    assert any(line < 0.99 * plain for line, plain in pairs)

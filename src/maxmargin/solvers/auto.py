@@ -15,8 +15,9 @@ benchmark sets (``benchmarks/``), these facts decide:
 - With more features the measure is ``C * mean(Q_ii)``, the bound of the dual variables over the length of a typical
   step. Up to about 40 ("easy") "dcd", with its steps in a plane, is done before "avsf" is. Beyond, either may be the
   faster one by a factor of two or three, which only its pace can tell: so "dcd" goes first up to 300, as long as it
-  promises to need few passes more. At still larger C "avsf" is faster by more and more. Where even "avsf" stalls (unscaled rows, large C) its dual variables are still good enough that a few Newton steps from their
-  weights bring the primal value down by orders of magnitude, and "avsf" then finishes from there.
+  promises to need few passes more. At still larger C "avsf" is faster by more and more. Where even "avsf" stalls
+  (unscaled rows, large C) its dual variables are still good enough that a few Newton steps from their weights bring
+  the primal value down by orders of magnitude, and "avsf" then finishes from there.
 
 The tolerance enters through the pace: the same fall of the gap is enough for 1e-3 and not for 1e-6.
 
