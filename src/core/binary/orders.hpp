@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -61,16 +60,10 @@ class Shuffle {
     explicit Shuffle(Mixing mixing) : mixing_(mixing) {}
 
     void fill(std::span<const RowIndex> rows, std::vector<RowIndex>& schedule, Random& random) {
-        schedule.clear();
-        append(rows, schedule, random);
-    }
-
-    void append(std::span<const RowIndex> rows, std::vector<RowIndex>& schedule, Random& random) {
         if (mixing_ != Mixing::pages) {
-            const std::size_t begin = schedule.size();
-            schedule.insert(schedule.end(), rows.begin(), rows.end());
+            schedule.assign(rows.begin(), rows.end());
             if (mixing_ == Mixing::all) {
-                random.shuffle(std::span(schedule).subspan(begin));
+                random.shuffle(std::span(schedule));
             }
             return;
         }
@@ -80,6 +73,7 @@ class Shuffle {
             order_[p] = static_cast<RowIndex>(p);
         }
         random.shuffle(std::span(order_));
+        schedule.clear();
         for (std::size_t first = 0; first < pages; first += pool) {
             const std::size_t begin = schedule.size();
             for (std::size_t p = first; p < std::min(first + pool, pages); ++p) {
@@ -196,36 +190,30 @@ class Frequencies {
   public:
     explicit Frequencies(std::size_t size) : preference_(size, 1.0F) {}
 
-    // As many slots as there are rows. The visits of a row are spread over some parts of the epoch, each of which is
-    // shuffled by itself: so rows can be near each other in memory, and none is visited twice in a row.
-    void fill(std::span<const RowIndex> rows, std::vector<RowIndex>& schedule, Shuffle& shuffle, Random& random) {
+    // As many slots as there are rows, in any order: rows near each other in memory must not be near each other in
+    // time, which can double the epochs on long rows.
+    void fill(std::span<const RowIndex> rows, std::vector<RowIndex>& schedule, Random& random) const {
         double left = 0.0;  // the preferences not yet passed
         for (const RowIndex i : rows) {
             left += preference_[i];
         }
-        for (std::vector<RowIndex>& part : parts_) {
-            part.clear();
-        }
-        std::size_t open = rows.size();  // slots
+        schedule.resize(rows.size());
+        RowIndex* next = schedule.data();
+        RowIndex* const end = next + schedule.size();
         for (const RowIndex i : rows) {
-            const double share = static_cast<double>(open) * preference_[i] / left, chance = random.uniform();
-            const auto count =
-                std::min(static_cast<std::size_t>(share + chance), open);  // the fraction is a probability
-            const std::size_t first = random.below(parts), stride = parts / std::max<std::size_t>(count, 1);
-            for (std::size_t k = 0; k < count; ++k) {
-                parts_[(first + k * std::max<std::size_t>(stride, 1)) % parts].push_back(i);
+            const double slots = static_cast<double>(end - next);
+            const double share = slots * preference_[i] / left;
+            auto count = static_cast<std::ptrdiff_t>(share + random.uniform());  // the fraction is a probability
+            for (count = std::min(count, end - next); count > 0; --count) {
+                *next++ = i;
             }
-            open -= count;
             left -= preference_[i];
         }
         // Rounding of `left` may leave a slot or two open.
-        for (; open > 0; --open) {
-            parts_.back().push_back(rows[random.below(static_cast<std::uint32_t>(rows.size()))]);
+        for (; next != end; ++next) {
+            *next = rows[random.below(static_cast<std::uint32_t>(rows.size()))];
         }
-        schedule.clear();
-        for (const std::vector<RowIndex>& part : parts_) {
-            shuffle.append(part, schedule, random);
-        }
+        random.shuffle(std::span(schedule));
     }
 
     // The first epoch only sets the reference: the mean gain of its steps. `fade` is 1 over the number of rows.
@@ -251,11 +239,9 @@ class Frequencies {
     static constexpr double lowest = 1.0 / 20.0;
     static constexpr double highest = 20.0;
     static constexpr double no_gain = 0.81873075307798182;  // exp(-rate)
-    static constexpr std::uint32_t parts = 20;              // of an epoch: about as many as a row's most visits
 
     std::vector<float> preference_;
     double reference_ = 0.0;
-    std::array<std::vector<RowIndex>, parts> parts_;
 };
 
 class Adaptive final : public RowOrder {
@@ -270,7 +256,7 @@ class Adaptive final : public RowOrder {
         if (first_epoch_) {
             shuffle_.fill(rows_, schedule_, random);
         } else {
-            frequencies_.fill(rows_, schedule_, shuffle_, random);
+            frequencies_.fill(rows_, schedule_, random);
         }
         return schedule_;
     }

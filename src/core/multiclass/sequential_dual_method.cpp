@@ -116,7 +116,7 @@ class SequentialDualMethod {
         const bool first = epochs_ == 0;
         const double fade = 1.0 / static_cast<double>(std::max<std::size_t>(rows.size(), 1));
         if (options_.adaptive && !first) {
-            frequencies_.fill(rows, schedule_, shuffle_, random_);
+            frequencies_.fill(rows, schedule_, random_);
         } else {
             shuffle_.fill(rows, schedule_, random_);
         }
