@@ -338,7 +338,9 @@ Outcome dual_coordinate_descent(BinaryState& state, const DescentOptions& option
         return DualCoordinateDescent<Rows>(state, rows, std::move(expand), exact, *order, options, limits, monitor)
             .run();
     };
-    if (options.pack) {
+    constexpr double seconds_per_value = 1.5e-8;  // to pack it, which cannot be interrupted
+    const bool in_time = seconds_per_value * static_cast<double>(state.rows().stored()) <= 0.2 * monitor.time_left();
+    if (options.pack && in_time) {
         constexpr double exact_below = 1e-6;  // tolerances for which values must not be rounded
         if (const std::shared_ptr<const Packed> packed = state.rows().packed(limits.tol < exact_below)) {
             return std::visit(

@@ -63,6 +63,7 @@ class Monitor {
     bool wants_weights() const { return wants_weights_; }
 
     double seconds() const { return since(start_); }
+    double time_left() const { return time_limit_ - seconds(); }
     double check_seconds() const { return check_seconds_; }
 
     // What has to be done after the last stage, in seconds: to verify the bounds and to read them out.
