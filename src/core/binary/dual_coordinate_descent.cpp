@@ -62,21 +62,24 @@ class DualCoordinateDescent {
     Outcome descend() {
         start();
         const double pass_cost = sweep_.pass_cost();
-        CheckBudget checks(check_share, state_.bias.free ? 2.0 * pass_cost : pass_cost);
+        const double line = options_.plane ? line_cost * static_cast<double>(problem_.size()) : 0.0;
+        CheckBudget checks(check_share, (state_.bias.free ? 2.0 * pass_cost : pass_cost) + line);
         monitor_.expect_check(pass_cost);
         double hidden_gap = 0.0, previous = infinity;
         double trust = 1.0;  // exact gap / estimate of the sweep, when both were last known
         // Rows that are visited by their gains already move together; steps in a plane add little to that.
         const bool steps_in_plane = options_.plane && !order_.wanders();
+        double work = pass_cost;  // of the last epoch
         Visits visits;
         while (true) {
             if (steps_in_plane) {
-                plane_.begin(w_);
+                plane_.begin(w_, work);
             }
             const SweepResult sweep = sweep_.run(order_.schedule(random_), order_.rule(), order_.asks_for_gains(),
                                                  w_.data(), visits, monitor_);
             ++epochs_;
             order_.end_epoch(visits);
+            work = sweep.work;
             dual_ += steps_in_plane ? plane_.take(w_, sweep.gain) : sweep.gain;
             steps_ += static_cast<double>(visits.count + steps_of_plane);
             bias_.end_epoch(w_.back());
@@ -143,6 +146,7 @@ class DualCoordinateDescent {
         }
     }
 
+    static constexpr double line_cost = 15.0;          // of a search on a line, in stored values for each row
     static constexpr double check_share = 0.12;        // of the work, for certificates
     static constexpr std::size_t steps_of_plane = 64;  // that round weights as much as one in a plane does
     static constexpr int most_without_average = 3;     // certificates
@@ -318,15 +322,18 @@ std::unique_ptr<RowOrder> make_order(const BinaryState& state, const DescentOpti
     if (options.order == OrderName::uniform) {
         return std::make_unique<Uniform>(std::move(rows));
     }
-    if (options.order == OrderName::cyclic || options.order == OrderName::shuffled) {
-        const Mixing mixing = options.order == OrderName::cyclic ? Mixing::none : Mixing::all;
-        return std::make_unique<Permuted>(std::move(rows), size, options.shrinking, mixing);
-    }
-    const Mixing mixing = std::visit([](const auto& own) { return good_mixing(own); }, state.rows().variant());
+    const Shuffle shuffle = std::visit(
+        [&](const auto& own) {
+            const Mixing mixing = options.order == OrderName::cyclic     ? Mixing::none
+                                  : options.order == OrderName::shuffled ? Mixing::all
+                                                                         : good_mixing(own);
+            return Shuffle(mixing, row_bytes(own));
+        },
+        state.rows().variant());
     if (options.order == OrderName::adaptive) {
-        return std::make_unique<Adaptive>(std::move(rows), size, mixing);
+        return std::make_unique<Adaptive>(std::move(rows), size, shuffle);
     }
-    return std::make_unique<Permuted>(std::move(rows), size, options.shrinking, mixing);
+    return std::make_unique<Permuted>(std::move(rows), size, options.shrinking, shuffle);
 }
 
 }  // namespace

@@ -28,22 +28,21 @@ class DualPlane {
                 count += 1.0;
             }
         }
-        const double cost = weight_cost * static_cast<double>(sweep.rows().features()) +
-                            variable_cost * static_cast<double>(variables_.size());
-        const double share = cost / sweep.pass_cost();
-        worthwhile_ = 1.0 + std::max(least_gain, share);
-        waiting_ = hardness <= easy * count || share > expensive ? first : 0;
+        cost_ = weight_cost * static_cast<double>(sweep.rows().features()) +
+                variable_cost * static_cast<double>(variables_.size());
+        waiting_ = hardness <= easy * count ? first : 0;
     }
 
-    // Before an epoch; whether a step is planned after it.
-    bool begin(const std::vector<double>& w) {
-        planned_ = waiting_ == 0;
-        waiting_ -= planned_ ? 0 : 1;
+    // Before an epoch, which is expected to cost as much work as the one before: shrinking may have made it so cheap
+    // that a step, which looks at all variables, would cost more.
+    void begin(const std::vector<double>& w, double work) {
+        planned_ = waiting_ == 0 && cost_ <= expensive * work;
+        waiting_ = std::max(waiting_ - 1, 0);
         if (planned_) {
+            worthwhile_ = 1.0 + std::max(least_gain, cost_ / work);
             weights_ = w;
             copy_alphas(alphas_);
         }
-        return planned_;
     }
 
     // After an epoch that gained `gain`: the step, if it is better. Returns what has been gained in all.
@@ -190,7 +189,7 @@ class DualPlane {
     std::vector<double> alphas_, weights_;         // where the epoch began
     std::vector<double> change_;                   // of the weights by the epoch
     std::vector<double> before_, weights_before_;  // the step before, in variables and in weights
-    double worthwhile_;
+    double cost_, worthwhile_ = 1.0;
     bool planned_ = false;
     int patience_ = 1, waiting_ = 0;  // epochs until the next step
 };

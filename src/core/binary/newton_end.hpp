@@ -92,7 +92,8 @@ class NewtonEnd {
         const double column = problem_.bias.value;
         const DualSweep<Rows> sweeper(problem_.rows, problem_.variables, problem_.loss, column,
                                       {column, column * column});
-        Permuted order(rows_taking_part(problem_.variables), problem_.size(), true, Mixing::pages);
+        Permuted order(rows_taking_part(problem_.variables), problem_.size(), true,
+                       Shuffle(Mixing::pages, row_bytes(problem_.rows)));
         Random random(0);
         const double pass_cost = sweeper.pass_cost();
         Visits visits;

@@ -63,8 +63,8 @@ class PrimalLine {
   private:
     static constexpr int most_trials = 30;
     static constexpr double farthest =
-        4.0;                              // in distances of the two weights, which may be as close as rounding errors
-    static constexpr double flat = 0.01;  // slope at which the search ends, over that at its start
+        4.0;                             // in distances of the two weights, which may be as close as rounding errors
+    static constexpr double flat = 0.1;  // slope at which the search ends, over that at its start
 
     void set(double primal, const std::vector<double>& weights, const std::vector<double>& slacks) {
         primal_ = primal;

@@ -31,7 +31,7 @@ class SequentialDualMethod {
           limits_(limits),
           monitor_(monitor),
           random_(limits.seed),
-          shuffle_(good_mixing(problem.rows())),
+          shuffle_(good_mixing(problem.rows()), row_bytes(problem.rows())),
           frequencies_(options.adaptive ? problem.size() : 0),
           all_(rows_taking_part(problem.variables().rows)) {}
 
