@@ -156,10 +156,12 @@ def facts(model: LinearSVC) -> dict[str, Any]:
 
 def commit() -> str:
     """The version of the sources, with a mark where they were changed since."""
-    run = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=10"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return run.stdout.strip() or "unknown"
+
+    def git(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    changed = git("diff", "--quiet", "HEAD", "--", "src").returncode != 0
+    return (git("rev-parse", "--short=10", "HEAD").stdout.strip() or "unknown") + ("-changed" if changed else "")
 
 
 def cells(arguments: argparse.Namespace) -> Iterator[Cell]:
