@@ -349,15 +349,11 @@ Outcome dual_coordinate_descent(BinaryState& state, const DescentOptions& option
     const bool in_time = seconds_per_value * static_cast<double>(state.rows().stored()) <= 0.2 * monitor.time_left();
     if (options.pack && in_time) {
         constexpr double exact_below = 1e-6;  // tolerances for which values must not be rounded
-        if (const std::shared_ptr<const Packed> packed = state.rows().packed(limits.tol < exact_below)) {
-            return std::visit(
-                [&](const auto& rows) {
-                    auto expand = [&](const std::vector<double>& weights, std::vector<double>& full) {
-                        rows.expand(weights, full);
-                    };
-                    return run(rows, expand, rows.is_exact());
-                },
-                *packed);
+        if (const std::shared_ptr<const PackedRows> packed = state.rows().packed(limits.tol < exact_below)) {
+            auto expand = [&](const std::vector<double>& weights, std::vector<double>& full) {
+                packed->expand(weights, full);
+            };
+            return run(*packed, expand, packed->is_exact());
         }
     }
     return std::visit([&](const auto& rows) { return run(rows, nullptr, true); }, state.rows().variant());

@@ -50,6 +50,17 @@ class DualSweep {
 
     SweepResult run(std::span<const RowIndex> schedule, const ShrinkRule& rule, bool with_gains, double* w,
                     Visits& visits, Monitor& monitor) const {
+        return rows_.with_view(
+            [&](const auto& rows) { return run_over(rows, schedule, rule, with_gains, w, visits, monitor); });
+    }
+
+  private:
+    static constexpr std::size_t row_ahead = 3;
+    static constexpr std::size_t start_ahead = 8;
+
+    template <class View>
+    SweepResult run_over(const View& rows, std::span<const RowIndex> schedule, const ShrinkRule& rule, bool with_gains,
+                         double* w, Visits& visits, Monitor& monitor) const {
         const Loss loss = loss_;
         const double column = column_;
         double* const bias = w + rows_.features();
@@ -60,19 +71,19 @@ class DualSweep {
         visits.gains.resize(with_gains ? schedule.size() : 0);
         for (std::size_t k = 0; k < schedule.size(); ++k) {
             if (k + start_ahead < schedule.size()) {
-                rows_.prefetch_start(schedule[k + start_ahead]);
+                rows.prefetch_start(schedule[k + start_ahead]);
                 __builtin_prefetch(&variables_[schedule[k + start_ahead]], 1);
             }
             if (k + row_ahead < schedule.size()) {
-                rows_.prefetch(schedule[k + row_ahead]);
+                rows.prefetch(schedule[k + row_ahead]);
             }
             const std::size_t i = schedule[k];
             Variable& v = variables_[i];
             const double C = v.C(), sign = v.sign(), before = v.alpha;
             const double upper = loss.upper(C), diagonal = loss.diagonal(C);
-            const double z = v.target - sign * (rows_.dot(i, w) + column * *bias);
+            const double z = v.target - sign * (rows.dot(i, w) + column * *bias);
             const double G = diagonal * before - z;
-            const std::size_t stored = rows_.stored(i);
+            const std::size_t stored = rows.stored(i);
             std::size_t cost = stored + row_cost;
             result.gap += gap_share(loss, v, z);
             double violation = G;  // the projected gradient, eq. 8
@@ -96,7 +107,7 @@ class DualSweep {
                 const double d = alpha - before;
                 if (d != 0.0) {
                     v.alpha = alpha;
-                    rows_.axpy(i, scale_ * d * sign, w);
+                    rows.axpy(i, scale_ * d * sign, w);
                     *bias += scale_ * d * sign * bias_.step;
                     gain = -d * (G + 0.5 * curvature * d);
                     result.gain += gain;
@@ -119,10 +130,6 @@ class DualSweep {
         result.work = static_cast<double>(work);
         return result;
     }
-
-  private:
-    static constexpr std::size_t row_ahead = 3;
-    static constexpr std::size_t start_ahead = 8;
 
     // The exact solution of (5), eq. 9. A zero row without diagonal has zero curvature and goes to its bound at once.
     static double minimiser(double alpha, double curvature, double G, double lower, double upper) {

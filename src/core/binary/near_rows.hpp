@@ -42,44 +42,15 @@ class NearRows {
     // One pass over all rows: exact slacks at w, and which rows are near within `radius` of it. Far rows get their
     // alpha.
     void collect(const std::vector<double>& w, const Loss& loss, double radius) {
-        center_ = w;
-        radius_ = radius;
-        rows.clear();
-        C.clear();
-        slack.clear();
-        far_C_ = far_targets_ = 0.0;
-        std::fill(far_sum_.begin(), far_sum_.end(), 0.0);
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            Variable& v = problem_.variables[i];
-            if (!v.takes_part()) {
-                continue;
-            }
-            const double own_C = v.C();
-            const double z = problem_.slack(i, w.data());
-            // A little more than the bound, for rounding.
-            const double reach =
-                1e-9 +
-                1.000001 * radius * std::sqrt(problem_.squared_norm(i) + problem_.bias.value * problem_.bias.value);
-            if (loss.lower == 0.0 && z < -reach) {
-                v.alpha = 0.0;
-            } else if (z > loss.upper_per_C * loss.diagonal_times_C + reach) {
-                v.alpha = loss.upper(own_C);
-                far_C_ += own_C;
-                far_targets_ += own_C * v.target;
-                problem_.add_row(i, v.signed_C, far_sum_.data());
-            } else {
-                rows.push_back(static_cast<RowIndex>(i));
-                C.push_back(own_C);
-                slack.push_back(z);
-            }
-        }
-        slope.resize(rows.size());
+        problem_.with_view([&](const auto& problem) { collect_from(problem, w, loss, radius); });
     }
 
     void find_slopes(const std::vector<double>& direction) {
-        for (std::size_t k = 0; k < rows.size(); ++k) {
-            slope[k] = problem_.margin(rows[k], direction.data());
-        }
+        problem_.with_view([&](const auto& problem) {
+            for (std::size_t k = 0; k < rows.size(); ++k) {
+                slope[k] = problem.margin(rows[k], direction.data());
+            }
+        });
     }
 
     void move(double t) {
@@ -89,6 +60,41 @@ class NearRows {
     }
 
   private:
+    template <class Problem>
+    void collect_from(const Problem& problem, const std::vector<double>& w, const Loss& loss, double radius) {
+        center_ = w;
+        radius_ = radius;
+        rows.clear();
+        C.clear();
+        slack.clear();
+        far_C_ = far_targets_ = 0.0;
+        std::fill(far_sum_.begin(), far_sum_.end(), 0.0);
+        for (std::size_t i = 0; i < problem.size(); ++i) {
+            Variable& v = problem.variables[i];
+            if (!v.takes_part()) {
+                continue;
+            }
+            const double own_C = v.C();
+            const double z = problem.slack(i, w.data());
+            // A little more than the bound, for rounding.
+            const double reach =
+                1e-9 + 1.000001 * radius * std::sqrt(problem.squared_norm(i) + problem.bias.value * problem.bias.value);
+            if (loss.lower == 0.0 && z < -reach) {
+                v.alpha = 0.0;
+            } else if (z > loss.upper_per_C * loss.diagonal_times_C + reach) {
+                v.alpha = loss.upper(own_C);
+                far_C_ += own_C;
+                far_targets_ += own_C * v.target;
+                problem.add_row(i, v.signed_C, far_sum_.data());
+            } else {
+                rows.push_back(static_cast<RowIndex>(i));
+                C.push_back(own_C);
+                slack.push_back(z);
+            }
+        }
+        slope.resize(rows.size());
+    }
+
     const BinaryProblem<Rows>& problem_;
     std::vector<double> center_;
     double radius_ = 0.0;

@@ -189,25 +189,27 @@ class Newton {
                 gradient_[j] = U * near_.far_sum()[j];
             }
         }
-        for (std::size_t k = 0; k < near_.rows.size(); ++k) {
-            const std::size_t i = near_.rows[k];
-            const double z = near_.slack[k], C = near_.C[k], free = z * smooth_.inverse_diagonal(C);
-            const double alpha = clip(free, smooth_.lower, smooth_.upper(C));
-            const double term = 0.5 * smooth_.diagonal(C) * alpha * alpha;
-            Variable& v = problem_.variables[i];
-            v.alpha = alpha;
-            smooth_losses += alpha * z - term;
-            losses += problem_.loss.primal(z, C);
-            alphas += alpha * v.target;
-            sizes += std::abs(alpha);
-            terms += term;
-            if (alpha == free && alpha != smooth_.lower) {
-                curved_.push_back(static_cast<RowIndex>(i));
+        problem_.with_view([&](const auto& problem) {
+            for (std::size_t k = 0; k < near_.rows.size(); ++k) {
+                const std::size_t i = near_.rows[k];
+                const double z = near_.slack[k], C = near_.C[k], free = z * smooth_.inverse_diagonal(C);
+                const double alpha = clip(free, smooth_.lower, smooth_.upper(C));
+                const double term = 0.5 * smooth_.diagonal(C) * alpha * alpha;
+                Variable& v = problem.variables[i];
+                v.alpha = alpha;
+                smooth_losses += alpha * z - term;
+                losses += problem.loss.primal(z, C);
+                alphas += alpha * v.target;
+                sizes += std::abs(alpha);
+                terms += term;
+                if (alpha == free && alpha != smooth_.lower) {
+                    curved_.push_back(static_cast<RowIndex>(i));
+                }
+                if (alpha != 0.0) {
+                    problem.add_row(i, alpha * v.sign(), gradient_.data());
+                }
             }
-            if (alpha != 0.0) {
-                problem_.add_row(i, alpha * v.sign(), gradient_.data());
-            }
-        }
+        });
         const Regulariser regulariser = problem_.regulariser();
         const double value = regulariser.value(w), conjugate = regulariser.conjugate(gradient_);
         for (std::size_t j = 0; j < gradient_.size(); ++j) {

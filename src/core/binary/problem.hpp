@@ -35,7 +35,7 @@ struct Bias {
     bool free;
 };
 
-template <RowSource Rows>
+template <RowView Rows>
 struct BinaryProblem {
     const Rows& rows;
     std::span<Variable> variables;
@@ -45,6 +45,14 @@ struct BinaryProblem {
     std::size_t size() const { return rows.size(); }
     std::size_t features() const { return rows.features(); }
     Regulariser regulariser() const { return {bias.free}; }
+
+    // body(problem), the same with the types of its rows, for hot loops.
+    template <class Body>
+    decltype(auto) with_view(const Body& body) const {
+        return rows.with_view([&]<class View>(const View& view) -> decltype(auto) {
+            return body(BinaryProblem<View>{view, variables, loss, bias});
+        });
+    }
 
     // sign_i w.x_i
     double margin(std::size_t i, const double* w) const {

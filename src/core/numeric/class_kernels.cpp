@@ -156,7 +156,7 @@ struct DenseFeature {
 
 }  // namespace
 
-MAXMARGIN_CLONES double largest_score(const double* scores, std::size_t width) {
+MAXMARGIN_BLOCK_CLONES double largest_score(const double* scores, std::size_t width) {
     const Block* blocks = reinterpret_cast<const Block*>(scores);
     Block largest = blocks[0];
     for (std::size_t b = 1; b < width / class_block; ++b) {
@@ -164,7 +164,7 @@ MAXMARGIN_CLONES double largest_score(const double* scores, std::size_t width) {
     }
     return std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
 }
-MAXMARGIN_CLONES double sum_above(const double* scores, std::size_t width, double shift) {
+MAXMARGIN_BLOCK_CLONES double sum_above(const double* scores, std::size_t width, double shift) {
     const Block* blocks = reinterpret_cast<const Block*>(scores);
     Block sum = {}, zero = {};
     for (std::size_t b = 0; b < width / class_block; ++b) {
@@ -177,34 +177,36 @@ MAXMARGIN_CLONES double sum_above(const double* scores, std::size_t width, doubl
 // The attribute that compiles a function for several instruction sets goes with each function, not with a template.
 #define MAXMARGIN_SPARSE_KERNELS(Value, Index)                                                                        \
     template <>                                                                                                       \
-    MAXMARGIN_CLONES void class_scores(const Value* x, const Index* j, std::size_t n, const double* w, std::size_t k, \
-                                       double* scores) {                                                              \
+    MAXMARGIN_BLOCK_CLONES void class_scores(const Value* x, const Index* j, std::size_t n, const double* w,          \
+                                             std::size_t k, double* scores) {                                         \
         scores_loop(x, SparseFeature<Index>{j}, n, w, k, scores);                                                     \
     }                                                                                                                 \
     template <>                                                                                                       \
-    MAXMARGIN_CLONES void some_class_scores(const Value* x, const Index* j, std::size_t n, const double* w,           \
-                                            std::size_t k, const std::uint32_t* c, std::size_t m, double* scores) {   \
+    MAXMARGIN_BLOCK_CLONES void some_class_scores(const Value* x, const Index* j, std::size_t n, const double* w,     \
+                                                  std::size_t k, const std::uint32_t* c, std::size_t m,               \
+                                                  double* scores) {                                                   \
         some_scores_loop(x, SparseFeature<Index>{j}, n, w, k, c, m, scores);                                          \
     }                                                                                                                 \
     template <>                                                                                                       \
-    MAXMARGIN_CLONES void add_to_classes(const Value* x, const Index* j, std::size_t n, const std::uint32_t* c,       \
-                                         const double* changes, std::size_t m, double* w, std::size_t k) {            \
+    MAXMARGIN_BLOCK_CLONES void add_to_classes(const Value* x, const Index* j, std::size_t n, const std::uint32_t* c, \
+                                               const double* changes, std::size_t m, double* w, std::size_t k) {      \
         add_loop(x, SparseFeature<Index>{j}, n, c, changes, m, w, k);                                                 \
     }
-#define MAXMARGIN_DENSE_KERNELS(Value)                                                                             \
-    template <>                                                                                                    \
-    MAXMARGIN_CLONES void class_scores(const Value* x, std::size_t n, const double* w, std::size_t k, double* s) { \
-        scores_loop(x, DenseFeature{}, n, w, k, s);                                                                \
-    }                                                                                                              \
-    template <>                                                                                                    \
-    MAXMARGIN_CLONES void some_class_scores(const Value* x, std::size_t n, const double* w, std::size_t k,         \
-                                            const std::uint32_t* c, std::size_t m, double* s) {                    \
-        some_scores_loop(x, DenseFeature{}, n, w, k, c, m, s);                                                     \
-    }                                                                                                              \
-    template <>                                                                                                    \
-    MAXMARGIN_CLONES void add_to_classes(const Value* x, std::size_t n, const std::uint32_t* c, const double* d,   \
-                                         std::size_t m, double* w, std::size_t k) {                                \
-        add_loop(x, DenseFeature{}, n, c, d, m, w, k);                                                             \
+#define MAXMARGIN_DENSE_KERNELS(Value)                                                                                 \
+    template <>                                                                                                        \
+    MAXMARGIN_BLOCK_CLONES void class_scores(const Value* x, std::size_t n, const double* w, std::size_t k,            \
+                                             double* s) {                                                              \
+        scores_loop(x, DenseFeature{}, n, w, k, s);                                                                    \
+    }                                                                                                                  \
+    template <>                                                                                                        \
+    MAXMARGIN_BLOCK_CLONES void some_class_scores(const Value* x, std::size_t n, const double* w, std::size_t k,       \
+                                                  const std::uint32_t* c, std::size_t m, double* s) {                  \
+        some_scores_loop(x, DenseFeature{}, n, w, k, c, m, s);                                                         \
+    }                                                                                                                  \
+    template <>                                                                                                        \
+    MAXMARGIN_BLOCK_CLONES void add_to_classes(const Value* x, std::size_t n, const std::uint32_t* c, const double* d, \
+                                               std::size_t m, double* w, std::size_t k) {                              \
+        add_loop(x, DenseFeature{}, n, c, d, m, w, k);                                                                 \
     }
 MAXMARGIN_SPARSE_KERNELS(float, I32)
 MAXMARGIN_SPARSE_KERNELS(float, I64)

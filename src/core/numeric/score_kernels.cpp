@@ -111,17 +111,17 @@ using I64 = std::int64_t;
 }  // namespace
 
 // See class_kernels.cpp for why these are macros.
-#define MAXMARGIN_SPARSE_SCORES(Value, Index)                                                           \
-    template <>                                                                                         \
-    MAXMARGIN_CLONES void sparse_scores(const Value* x, const Index* j, std::size_t n, const double* w, \
-                                        const double* b, std::size_t classes, double* scores) {         \
-        sparse_loop(x, j, n, w, b, classes, scores);                                                    \
+#define MAXMARGIN_SPARSE_SCORES(Value, Index)                                                                 \
+    template <>                                                                                               \
+    MAXMARGIN_BLOCK_CLONES void sparse_scores(const Value* x, const Index* j, std::size_t n, const double* w, \
+                                              const double* b, std::size_t classes, double* scores) {         \
+        sparse_loop(x, j, n, w, b, classes, scores);                                                          \
     }
-#define MAXMARGIN_DENSE_SCORES(Value)                                                                    \
-    template <>                                                                                          \
-    MAXMARGIN_CLONES void dense_scores(const Value* x, std::size_t rows, std::size_t n, const double* w, \
-                                       const double* b, std::size_t classes, double* scores) {           \
-        dense_loop(x, rows, n, w, b, classes, scores);                                                   \
+#define MAXMARGIN_DENSE_SCORES(Value)                                                                          \
+    template <>                                                                                                \
+    MAXMARGIN_BLOCK_CLONES void dense_scores(const Value* x, std::size_t rows, std::size_t n, const double* w, \
+                                             const double* b, std::size_t classes, double* scores) {           \
+        dense_loop(x, rows, n, w, b, classes, scores);                                                         \
     }
 MAXMARGIN_SPARSE_SCORES(float, I32)
 MAXMARGIN_SPARSE_SCORES(float, I64)

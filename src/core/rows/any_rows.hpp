@@ -20,16 +20,14 @@
 
 namespace maxmargin {
 
-using RowsVariant =
-    std::variant<CsrRows<float, std::int32_t>, CsrRows<float, std::int64_t>, CsrRows<double, std::int32_t>,
-                 CsrRows<double, std::int64_t>, DenseRows<float>, DenseRows<double>>;
+using RowsVariant = std::variant<CsrRows, DenseRows>;
 
 // Beyond this, products of C, row norms and dual variables could overflow.
 inline constexpr double largest_squared_norm = 1e100;
 
 struct PackedCopies {
     std::mutex mutex;
-    std::shared_ptr<const Packed> exact, rounded;
+    std::shared_ptr<const PackedRows> exact, rounded;
 };
 
 class AnyRows {
@@ -70,24 +68,20 @@ class AnyRows {
 
     // A packed copy of sparse rows, made when first asked for and shared by all problems; null for dense ones. `exact`
     // asks for values without rounding.
-    std::shared_ptr<const Packed> packed(bool exact) const {
+    std::shared_ptr<const PackedRows> packed(bool exact) const {
+        const CsrRows* sparse = std::get_if<CsrRows>(&rows_);
+        if (!sparse) {
+            return nullptr;
+        }
         exact = exact || !have_ordinary_norms();
         const std::scoped_lock lock(copies_->mutex);
-        std::shared_ptr<const Packed>& copy = exact ? copies_->exact : copies_->rounded;
-        const std::shared_ptr<const Packed>& other = exact ? copies_->rounded : copies_->exact;
-        if (!copy && other && (!exact || std::visit([](const auto& rows) { return rows.is_exact(); }, *other))) {
+        std::shared_ptr<const PackedRows>& copy = exact ? copies_->exact : copies_->rounded;
+        const std::shared_ptr<const PackedRows>& other = exact ? copies_->rounded : copies_->exact;
+        if (!copy && other && (!exact || other->is_exact())) {
             copy = other;
         }
         if (!copy) {
-            copy = std::visit(
-                [&]<class Rows>(const Rows& rows) -> std::shared_ptr<const Packed> {
-                    if constexpr (requires { pack(rows, exact); }) {
-                        return std::make_shared<const Packed>(pack(rows, exact));
-                    } else {
-                        return nullptr;
-                    }
-                },
-                rows_);
+            copy = std::make_shared<const PackedRows>(*sparse, exact);
         }
         return copy;
     }

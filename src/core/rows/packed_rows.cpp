@@ -1,18 +1,29 @@
 #include "rows/packed_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace maxmargin {
+
+// How columns of the user's matrix are numbered in a packed copy.
+struct ColumnOrder {
+    static constexpr std::uint32_t none = 0xffffffff;  // a column that has no weight
+    static constexpr std::uint32_t most_near = 1 << 16;
+
+    std::vector<std::uint32_t> rank;  // of each column, or none
+    std::size_t kept = 0;
+    std::size_t near = 0, far = 0, alone = 0;  // entries of each kind
+};
+
 namespace {
 
+constexpr std::size_t ahead = 32;  // entries whose columns are fetched before their turn
+
 // A counting sort of the columns that occur more than once, by falling frequency.
-template <class Value, class Index>
-ColumnOrder order_columns(const CsrRows<Value, Index>& rows) {
+template <class Index>
+ColumnOrder order_columns(const Index* columns, std::size_t stored, std::size_t features) {
     constexpr std::uint32_t most_counted = 1 << 16;  // columns that occur more often are alike
-    constexpr std::size_t ahead = 32;
-    std::vector<std::uint32_t> counts(rows.features());
-    const Index* columns = rows.indices(0);
-    const std::size_t stored = rows.stored();
+    std::vector<std::uint32_t> counts(features);
     for (std::size_t k = 0; k < stored; ++k) {
         __builtin_prefetch(&counts[static_cast<std::size_t>(columns[std::min(k + ahead, stored - 1)])], 1);
         ++counts[static_cast<std::size_t>(columns[k])];
@@ -27,11 +38,11 @@ ColumnOrder order_columns(const CsrRows<Value, Index>& rows) {
         place[count] = static_cast<std::uint32_t>(order.kept);
         order.kept += columns_with[count];
     }
-    order.rank.assign(rows.features(), ColumnOrder::none);
+    order.rank.assign(features, ColumnOrder::none);
     for (std::size_t j = 0; j < counts.size(); ++j) {
         if (counts[j] >= 2) {
             order.rank[j] = place[std::min(counts[j], most_counted)]++;
-            const bool near = order.rank[j] < PackedRows<float>::most_near;
+            const bool near = order.rank[j] < ColumnOrder::most_near;
             (near ? order.near : order.far) += counts[j];
         }
     }
@@ -39,33 +50,113 @@ ColumnOrder order_columns(const CsrRows<Value, Index>& rows) {
 }
 
 // Whether some values, spread over the matrix, are those of floats: then all of them may be.
-template <class Value, class Index>
-bool seems_float(const CsrRows<Value, Index>& rows) {
+bool seems_float(const CsrRows& rows) {
     constexpr std::size_t sample = 256;
     bool fits = true;
     for (std::size_t i = 0; i < rows.size() && fits; i += 1 + rows.size() / sample) {
-        rows.for_each(i, [&](std::size_t, Value x) { fits = fits && static_cast<Value>(static_cast<float>(x)) == x; });
+        rows.for_each(i,
+                      [&](std::size_t, double x) { fits = fits && static_cast<double>(static_cast<float>(x)) == x; });
     }
     return fits;
 }
 
 }  // namespace
 
-template <class Value, class Index>
-Packed pack(const CsrRows<Value, Index>& rows, bool exact) {
-    const ColumnOrder columns = order_columns(rows);
+PackedRows::PackedRows(const CsrRows& rows, bool exact) : size_(rows.size()) {
+    const ColumnOrder columns =
+        rows.with_view([&](const auto& view) { return order_columns(view.indices, rows.stored(), rows.features()); });
+    rows_ = make_huge_array<Row>(size_ + 1);
+    near_ = make_huge_array<std::uint16_t>(columns.near + 1);
+    far_ = make_huge_array<std::uint32_t>(columns.far + 1);
+    alone_ = make_huge_array<Alone>(columns.alone + 1);
+    rank_ = columns.rank;
+    kept_ = columns.kept;
+    folds_ = columns.alone > 0;
     if (!exact || seems_float(rows)) {
-        PackedRows<float> packed(rows, columns);
-        if (packed.is_exact() || !exact) {
-            return packed;
+        fill(rows, columns, floats_);
+        if (exact_ || !exact) {
+            return;
         }
+        floats_.reset();
     }
-    return PackedRows<double>(rows, columns);
+    fill(rows, columns, doubles_);
 }
 
-template Packed pack(const CsrRows<float, std::int32_t>&, bool);
-template Packed pack(const CsrRows<float, std::int64_t>&, bool);
-template Packed pack(const CsrRows<double, std::int32_t>&, bool);
-template Packed pack(const CsrRows<double, std::int64_t>&, bool);
+template <class Value>
+void PackedRows::fill(const CsrRows& rows, const ColumnOrder& columns, HugeArray<Value>& values) {
+    values = make_huge_array<Value>(columns.near + columns.far + 1);
+    exact_ = true;
+    std::vector<Value> later(1);
+    Row at{0, 0, 0, 0.0};
+    for (std::size_t i = 0; i < size_; ++i) {
+        rows_[i] = at;
+        later.resize(std::max(later.size(), rows.stored(i) + 1));
+        rows_[i].folded = rows.with_row(i, [&](auto* x, auto* indices, std::size_t count) {
+            return add_row(x, indices, count, at, values.get() + at.start, later.data());
+        });
+    }
+    rows_[size_] = at;
+}
+
+// Of which kind an entry is cannot be foretold, so each is written as all three and stays as one. Returns the length of
+// what is folded.
+template <class Value, class Given, class Index>
+double PackedRows::add_row(const Given* x, const Index* columns, std::size_t count, Row& at, Value* values,
+                           Value* later) {
+    const std::uint32_t* rank = rank_.data();
+    std::uint16_t* near = near_.get() + at.near;
+    std::uint32_t* far = far_.get() + (at.start - at.near);
+    Alone* alone = alone_.get() + at.alone;
+    std::size_t nears = 0, fars = 0, alones = 0;
+    double squares = 0.0;
+    bool exact = true;
+    for (std::size_t k = 0; k < count; ++k) {
+        __builtin_prefetch(rank + columns[std::min(k + ahead, count - 1)]);
+        const auto j = static_cast<std::size_t>(columns[k]);
+        const std::uint32_t own = rank[j];
+        const auto value = static_cast<Value>(x[k]);
+        const bool is_near = own < ColumnOrder::most_near, is_alone = own == ColumnOrder::none;
+        const auto given = static_cast<double>(x[k]);
+        exact &= static_cast<double>(value) == given;
+        near[nears] = static_cast<std::uint16_t>(own);
+        values[nears] = value;
+        nears += is_near;
+        far[fars] = own;
+        later[fars] = value;
+        fars += !is_near && !is_alone;
+        alone[alones] = {given, j};
+        alones += is_alone;
+        squares += is_alone ? given * given : 0.0;
+    }
+    std::copy_n(later, fars, values + nears);
+    at.start += nears + fars;
+    at.near += nears;
+    at.alone += alones;
+    exact_ = exact_ && exact;
+    return std::sqrt(squares);
+}
+
+double PackedRows::dot(std::size_t i, const double* w) const {
+    return with_view([&](const auto& view) { return view.dot(i, w); });
+}
+
+void PackedRows::axpy(std::size_t i, double a, double* w) const {
+    with_view([&](const auto& view) { view.axpy(i, a, w); });
+}
+
+void PackedRows::expand(const std::vector<double>& packed, std::vector<double>& full) const {
+    full.resize(rank_.size() + 1);
+    for (std::size_t j = 0; j < rank_.size(); ++j) {
+        full[j] = rank_[j] == ColumnOrder::none ? 0.0 : packed[rank_[j]];
+    }
+    for (std::size_t i = 0; i < size_ && folds_; ++i) {
+        if (const double weight = packed[kept_ + i]; weight != 0.0) {
+            for (std::size_t k = rows_[i].alone; k < rows_[i + 1].alone; ++k) {
+                full[alone_[k].column] = weight / rows_[i].folded * alone_[k].value;
+            }
+        }
+    }
+    full.back() = packed.back();
+}
 
 }  // namespace maxmargin

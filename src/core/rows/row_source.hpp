@@ -11,19 +11,24 @@ namespace maxmargin {
 
 using RowIndex = std::uint32_t;
 
-// w and p have features() + 1 entries, of which a row source leaves the last one alone.
+// What a loop over rows needs. w and p have features() + 1 entries, of which rows leave the last one alone.
 template <class Rows>
-concept RowSource = requires(const Rows& rows, std::size_t i, double* w, const double* p) {
-    typename Rows::value_type;
+concept RowView = requires(const Rows& rows, std::size_t i, double* w, const double* p) {
     { rows.size() } -> std::convertible_to<std::size_t>;
     { rows.features() } -> std::convertible_to<std::size_t>;
-    { rows.stored() } -> std::convertible_to<std::size_t>;   // of all rows
-    { rows.stored(i) } -> std::convertible_to<std::size_t>;  // of one
+    { rows.stored(i) } -> std::convertible_to<std::size_t>;  // of one row
     { rows.dot(i, p) } -> std::convertible_to<double>;
     rows.axpy(i, 1.0, w);  // w += 1.0 * x_i
-    rows.for_each(i, [](std::size_t, typename Rows::value_type) {});
     rows.prefetch_start(i);
     rows.prefetch(i);
+};
+
+// Rows whose storage type is known at run time only. `with_view` tells it to a body, for loops over many short rows.
+template <class Rows>
+concept RowSource = RowView<Rows> && requires(const Rows& rows, std::size_t i) {
+    { rows.stored() } -> std::convertible_to<std::size_t>;  // of all rows
+    rows.for_each(i, [](std::size_t, double) {});
+    rows.with_view([](const auto&) {});
 };
 
 // The rows that take part in a problem; those of weight zero do not.

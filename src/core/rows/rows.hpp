@@ -8,11 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "numeric/cholesky.hpp"
-#include "numeric/class_kernels.hpp"
-#include "numeric/score_kernels.hpp"
 #include "numeric/simd.hpp"
 
 namespace maxmargin {
@@ -49,227 +48,228 @@ class RowStarts {
     const std::int64_t* wide_ = nullptr;
 };
 
+// Sparse rows with the types of their arrays, for loops that visit many rows.
 template <class Value, class Index>
-class CsrRows {
-  public:
-    using value_type = Value;
+struct CsrView {
+    const Value* values;
+    const Index* indices;
+    RowStarts starts;
+    std::size_t rows, columns;
 
-    CsrRows(const Value* values, const Index* indices, RowStarts starts, std::size_t rows, std::size_t features)
-        : values_(values), indices_(indices), starts_(starts), rows_(rows), features_(features) {}
-
-    std::size_t size() const { return rows_; }
-    std::size_t features() const { return features_; }
-    std::size_t stored() const { return starts_[rows_]; }
-    std::size_t stored(std::size_t i) const { return end(i) - begin(i); }
+    std::size_t size() const { return rows; }
+    std::size_t features() const { return columns; }
+    std::size_t stored(std::size_t i) const { return starts[i + 1] - starts[i]; }
 
     double dot(std::size_t i, const double* w) const {
-        const std::size_t last = end(i);
-        std::size_t k = begin(i);
+        const std::size_t last = starts[i + 1];
+        std::size_t k = starts[i];
         double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
         for (; k + 4 <= last; k += 4) {
-            s0 += static_cast<double>(values_[k]) * w[indices_[k]];
-            s1 += static_cast<double>(values_[k + 1]) * w[indices_[k + 1]];
-            s2 += static_cast<double>(values_[k + 2]) * w[indices_[k + 2]];
-            s3 += static_cast<double>(values_[k + 3]) * w[indices_[k + 3]];
+            s0 += static_cast<double>(values[k]) * w[indices[k]];
+            s1 += static_cast<double>(values[k + 1]) * w[indices[k + 1]];
+            s2 += static_cast<double>(values[k + 2]) * w[indices[k + 2]];
+            s3 += static_cast<double>(values[k + 3]) * w[indices[k + 3]];
         }
         for (; k < last; ++k) {
-            s0 += static_cast<double>(values_[k]) * w[indices_[k]];
+            s0 += static_cast<double>(values[k]) * w[indices[k]];
         }
         return (s0 + s1) + (s2 + s3);
     }
 
     void axpy(std::size_t i, double a, double* w) const {
-        const std::size_t last = end(i);
-        for (std::size_t k = begin(i); k < last; ++k) {
-            w[indices_[k]] += a * static_cast<double>(values_[k]);
+        const std::size_t last = starts[i + 1];
+        for (std::size_t k = starts[i]; k < last; ++k) {
+            w[indices[k]] += a * static_cast<double>(values[k]);
         }
     }
 
+    void prefetch_start(std::size_t i) const { starts.prefetch(i); }
+    void prefetch(std::size_t i) const {
+        const std::size_t first = starts[i], count = starts[i + 1] - first;
+        prefetch_bytes(indices + first, count * sizeof(Index));
+        prefetch_bytes(values + first, count * sizeof(Value));
+    }
+};
+
+template <class Value>
+struct DenseView {
+    const Value* values;
+    std::size_t rows, columns;
+
+    std::size_t size() const { return rows; }
+    std::size_t features() const { return columns; }
+    std::size_t stored(std::size_t) const { return columns; }
+    double dot(std::size_t i, const double* w) const { return dense_dot(row(i), w, columns); }
+    void axpy(std::size_t i, double a, double* w) const { dense_axpy(a, row(i), w, columns); }
+    void prefetch_start(std::size_t) const {}
+    void prefetch(std::size_t i) const { prefetch_bytes(row(i), columns * sizeof(Value)); }
+
+    const Value* row(std::size_t i) const { return values + i * columns; }
+};
+
+// Sparse rows. Which of the four types their arrays have is asked once per row and operation, which makes one kernel of
+// four. A loop that visits many short rows asks once in all, by `with_view`.
+class CsrRows {
+    template <class Value, class Body>
+    decltype(auto) with_values(const Value* values, const Body& body) const {
+        if (wide_indices_) {
+            return body(CsrView<Value, std::int64_t>{values, static_cast<const std::int64_t*>(indices_), starts_, rows_,
+                                                     features_});
+        }
+        return body(CsrView<Value, std::int32_t>{values, static_cast<const std::int32_t*>(indices_), starts_, rows_,
+                                                 features_});
+    }
+
+  public:
+    template <class Value, class Index>
+    CsrRows(const Value* values, const Index* indices, RowStarts starts, std::size_t rows, std::size_t features)
+        : values_(values),
+          indices_(indices),
+          starts_(starts),
+          rows_(rows),
+          features_(features),
+          wide_values_(std::is_same_v<Value, double>),
+          wide_indices_(std::is_same_v<Index, std::int64_t>) {}
+
+    std::size_t size() const { return rows_; }
+    std::size_t features() const { return features_; }
+    std::size_t stored() const { return starts_[rows_]; }
+    std::size_t stored(std::size_t i) const { return starts_[i + 1] - starts_[i]; }
+
+    // body(view), with the types of the arrays.
+    template <class Body>
+    decltype(auto) with_view(const Body& body) const {
+        if (wide_values_) {
+            return with_values(static_cast<const double*>(values_), body);
+        }
+        return with_values(static_cast<const float*>(values_), body);
+    }
+
+    // body(values, indices, count) of one row, with their types.
+    template <class Body>
+    decltype(auto) with_row(std::size_t i, const Body& body) const {
+        return with_view([&](const auto& view) -> decltype(auto) {
+            const std::size_t first = starts_[i];
+            return body(view.values + first, view.indices + first, starts_[i + 1] - first);
+        });
+    }
+
+    double dot(std::size_t i, const double* w) const;
+    void axpy(std::size_t i, double a, double* w) const;
+
     // Many classes at once, see class_kernels.hpp.
-    void class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const {
-        maxmargin::class_scores(values_ + begin(i), indices_ + begin(i), stored(i), weights, width, scores);
-    }
+    void class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const;
     void some_class_scores(std::size_t i, const double* weights, std::size_t width,
-                           std::span<const std::uint32_t> classes, double* scores) const {
-        maxmargin::some_class_scores(values_ + begin(i), indices_ + begin(i), stored(i), weights, width, classes.data(),
-                                     classes.size(), scores);
-    }
+                           std::span<const std::uint32_t> classes, double* scores) const;
     void add_to_classes(std::size_t i, std::span<const std::uint32_t> classes, const double* changes, double* weights,
-                        std::size_t width) const {
-        maxmargin::add_to_classes(values_ + begin(i), indices_ + begin(i), stored(i), classes.data(), changes,
-                                  classes.size(), weights, width);
-    }
+                        std::size_t width) const;
 
     // Scores of `count` rows from row `first` on, see score_kernels.hpp.
     void scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
-                std::size_t classes, double* scores) const {
-        for (std::size_t i = first; i < first + count; ++i, scores += classes) {
-            sparse_scores(values_ + begin(i), indices_ + begin(i), stored(i), weights, intercepts, classes, scores);
-        }
-    }
+                std::size_t classes, double* scores) const;
 
     // A += scale * x_i x_i', lower triangle.
-    void add_outer(std::size_t i, double scale, SymmetricMatrix& A) const {
-        const std::size_t first = begin(i), last = end(i);
-        for (std::size_t k = first; k < last; ++k) {
-            const double v = scale * static_cast<double>(values_[k]);
-            const auto column = static_cast<std::size_t>(indices_[k]);
-            double* own = A.row(column);
-            own[column] += v * static_cast<double>(values_[k]);
-            for (std::size_t j = first; j < k; ++j) {
-                const auto other = static_cast<std::size_t>(indices_[j]);
-                const double product = v * static_cast<double>(values_[j]);
-                if (other < column) [[likely]] {  // always, where indices increase
-                    own[other] += product;
-                } else {
-                    // A repeated index meets itself on the diagonal, where both halves of the pair land.
-                    A.row(other)[column] += other == column ? 2.0 * product : product;
-                }
-            }
-        }
-    }
+    void add_outer(std::size_t i, double scale, SymmetricMatrix& A) const;
 
     // visit(column, value) for every entry; a repeated index is visited again.
     template <class Visit>
     void for_each(std::size_t i, Visit visit) const {
-        for (std::size_t k = begin(i); k < end(i); ++k) {
-            visit(static_cast<std::size_t>(indices_[k]), values_[k]);
-        }
+        with_row(i, [&](auto* values, auto* indices, std::size_t count) {
+            for (std::size_t k = 0; k < count; ++k) {
+                visit(static_cast<std::size_t>(indices[k]), static_cast<double>(values[k]));
+            }
+        });
     }
 
     // w += scale * (x_i squared entry by entry). Repeated indices count one by one: good enough for a preconditioner.
-    void add_squares(std::size_t i, double scale, double* w) const {
-        for (std::size_t k = begin(i); k < end(i); ++k) {
-            w[indices_[k]] += scale * static_cast<double>(values_[k]) * static_cast<double>(values_[k]);
-        }
-    }
-
-    const Value* values(std::size_t i) const { return values_ + begin(i); }
-    const Index* indices(std::size_t i) const { return indices_ + begin(i); }
+    void add_squares(std::size_t i, double scale, double* w) const;
 
     // Rows may be unsorted and may repeat an index (the entries then add up, as in scipy): a plain sum of squares is
     // right only where indices increase.
-    std::vector<double> squared_norms() const {
-        std::vector<double> norms(rows_);
-        if (every_row_increases()) {
-            for (std::size_t i = 0; i < rows_; ++i) {
-                norms[i] = dense_squared_norm(values_ + begin(i), stored(i));
-            }
-            return norms;
-        }
-        std::vector<double> x(features_, 0.0);
-        for (std::size_t i = 0; i < rows_; ++i) {
-            axpy(i, 1.0, x.data());
-            norms[i] = dot(i, x.data());
-            for (std::size_t k = begin(i); k < end(i); ++k) {
-                x[static_cast<std::size_t>(indices_[k])] = 0.0;
-            }
-        }
-        return norms;
-    }
+    std::vector<double> squared_norms() const;
 
-    bool equal(std::size_t i, std::size_t j) const {
-        return stored(i) == stored(j) && std::equal(indices_ + begin(i), indices_ + end(i), indices_ + begin(j)) &&
-               std::equal(values_ + begin(i), values_ + end(i), values_ + begin(j));
-    }
+    bool equal(std::size_t i, std::size_t j) const;
 
     void prefetch_start(std::size_t i) const { starts_.prefetch(i); }
     void prefetch(std::size_t i) const {
-        const std::size_t first = begin(i), count = end(i) - first;
-        prefetch_bytes(indices_ + first, count * sizeof(Index));
-        prefetch_bytes(values_ + first, count * sizeof(Value));
+        with_view([i](const auto& view) { view.prefetch(i); });
     }
 
   private:
-    // One pass over all indices as if they were one row, and one over the places where rows meet.
-    bool every_row_increases() const {
-        std::size_t falls = count_falls(indices_, stored());
-        for (std::size_t i = 0; i < rows_; ++i) {
-            const std::size_t k = begin(i);
-            falls -= k > 0 && k < end(i) && indices_[k - 1] >= indices_[k] ? 1 : 0;
-        }
-        return falls == 0;
-    }
+    bool every_row_increases() const;
 
-    std::size_t begin(std::size_t i) const { return starts_[i]; }
-    std::size_t end(std::size_t i) const { return starts_[i + 1]; }
-
-    const Value* values_;
-    const Index* indices_;
+    const void* values_;
+    const void* indices_;
     RowStarts starts_;
     std::size_t rows_;
     std::size_t features_;
+    bool wide_values_, wide_indices_;
 };
 
-template <class Value>
 class DenseRows {
   public:
-    using value_type = Value;
-
+    template <class Value>
     DenseRows(const Value* values, std::size_t rows, std::size_t features)
-        : values_(values), rows_(rows), features_(features) {}
+        : values_(values), rows_(rows), features_(features), wide_(std::is_same_v<Value, double>) {}
 
     std::size_t size() const { return rows_; }
     std::size_t features() const { return features_; }
     std::size_t stored() const { return rows_ * features_; }
     std::size_t stored(std::size_t) const { return features_; }
 
-    double dot(std::size_t i, const double* w) const { return dense_dot(row(i), w, features_); }
-    void axpy(std::size_t i, double a, double* w) const { dense_axpy(a, row(i), w, features_); }
-    void class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const {
-        maxmargin::class_scores(row(i), features_, weights, width, scores);
-    }
-    void some_class_scores(std::size_t i, const double* weights, std::size_t width,
-                           std::span<const std::uint32_t> classes, double* scores) const {
-        maxmargin::some_class_scores(row(i), features_, weights, width, classes.data(), classes.size(), scores);
-    }
-    void add_to_classes(std::size_t i, std::span<const std::uint32_t> classes, const double* changes, double* weights,
-                        std::size_t width) const {
-        maxmargin::add_to_classes(row(i), features_, classes.data(), changes, classes.size(), weights, width);
-    }
-    void scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
-                std::size_t classes, double* scores) const {
-        dense_scores(row(first), count, features_, weights, intercepts, classes, scores);
-    }
-    void add_outer(std::size_t i, double scale, SymmetricMatrix& A) const {
-        const Value* x = row(i);
-        for (std::size_t k = 0; k < features_; ++k) {
-            dense_axpy(scale * static_cast<double>(x[k]), x, A.row(k), k + 1);
+    // body(view), with the type of the values.
+    template <class Body>
+    decltype(auto) with_view(const Body& body) const {
+        if (wide_) {
+            return body(DenseView<double>{static_cast<const double*>(values_), rows_, features_});
         }
+        return body(DenseView<float>{static_cast<const float*>(values_), rows_, features_});
     }
+
+    // body(values) of one row, with their type.
+    template <class Body>
+    decltype(auto) with_row(std::size_t i, const Body& body) const {
+        return with_view([&](const auto& view) -> decltype(auto) { return body(view.row(i)); });
+    }
+
+    double dot(std::size_t i, const double* w) const {
+        return with_view([&](const auto& view) { return view.dot(i, w); });
+    }
+    void axpy(std::size_t i, double a, double* w) const {
+        with_view([&](const auto& view) { view.axpy(i, a, w); });
+    }
+    void class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const;
+    void some_class_scores(std::size_t i, const double* weights, std::size_t width,
+                           std::span<const std::uint32_t> classes, double* scores) const;
+    void add_to_classes(std::size_t i, std::span<const std::uint32_t> classes, const double* changes, double* weights,
+                        std::size_t width) const;
+    void scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
+                std::size_t classes, double* scores) const;
+    void add_outer(std::size_t i, double scale, SymmetricMatrix& A) const;
     template <class Visit>
     void for_each(std::size_t i, Visit visit) const {
-        for (std::size_t k = 0; k < features_; ++k) {
-            if (row(i)[k] != Value{0}) {
-                visit(k, row(i)[k]);
+        with_row(i, [&](auto* x) {
+            for (std::size_t k = 0; k < features_; ++k) {
+                if (x[k] != 0) {
+                    visit(k, static_cast<double>(x[k]));
+                }
             }
-        }
+        });
     }
-    void add_squares(std::size_t i, double scale, double* w) const {
-        const Value* x = row(i);
-        for (std::size_t k = 0; k < features_; ++k) {
-            w[k] += scale * static_cast<double>(x[k]) * static_cast<double>(x[k]);
-        }
-    }
-    std::vector<double> squared_norms() const {
-        std::vector<double> norms(rows_);
-        for (std::size_t i = 0; i < rows_; ++i) {
-            norms[i] = dense_squared_norm(row(i), features_);
-        }
-        return norms;
-    }
-
-    bool equal(std::size_t i, std::size_t j) const { return std::equal(row(i), row(i) + features_, row(j)); }
+    void add_squares(std::size_t i, double scale, double* w) const;
+    std::vector<double> squared_norms() const;
+    bool equal(std::size_t i, std::size_t j) const;
 
     void prefetch_start(std::size_t) const {}
-    void prefetch(std::size_t i) const { prefetch_bytes(row(i), features_ * sizeof(Value)); }
+    void prefetch(std::size_t i) const {
+        with_view([i](const auto& view) { view.prefetch(i); });
+    }
 
   private:
-    const Value* row(std::size_t i) const { return values_ + i * features_; }
-
-    const Value* values_;
+    const void* values_;
     std::size_t rows_;
     std::size_t features_;
+    bool wide_;
 };
 
 }  // namespace maxmargin

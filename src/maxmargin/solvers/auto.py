@@ -42,7 +42,7 @@ from maxmargin.problems.multiclass import MulticlassProblem
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
 from maxmargin.solvers.method import Exit, Method, Plan, Stage, check_flags
-from maxmargin.solvers.newton import MOST_WEIGHTS, Newton, weight_count
+from maxmargin.solvers.newton import MOST_WEIGHTS, SMALL, Newton, weight_count
 from maxmargin.solvers.sequential_dual import SequentialDual
 
 if TYPE_CHECKING:
@@ -68,8 +68,6 @@ PRODUCTS_PER_VALUE = 1.5
 MULTIPLICATIONS_PER_VALUE = 30.0
 #: From so many passes on, Newton's method is worth the wait for the pace of "dcd".
 EXPENSIVE = 60.0
-#: Up to so many stored values all methods take a millisecond, and Newton's ends nearest to the optimum.
-SMALL = 20_000
 #: Epochs of "avsf" before its pace is judged: for curved losses, and for the hinge, where Newton steps cost more.
 PATIENCE = {True: 25.0, False: 40.0}
 #: Newton steps between two stages of "avsf".

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from maxmargin import _core
+from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.losses import LOSSES
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 #: With so many weights of all classes together, Newton's method for several classes takes about a gigabyte.
 MOST_WEIGHTS = 8192
+#: Up to so many stored values, which take a millisecond, a fit goes on to this gap, whatever was asked for: then the
+#: model does not depend on the tolerance, and weighting a row equals repeating it to many digits.
+SMALL, EXACT = 20_000, 1e-9
 
 
 @dataclass(frozen=True)
@@ -46,20 +50,23 @@ class Newton(Method):
         """The short name: "newton"."""
         return "newton"
 
-    def plan(self, problem: Any, state: Any, run: Run, primal_only: bool = False) -> Plan:  # noqa: ARG002
+    def plan(self, problem: Any, state: Any, run: Run, primal_only: bool = False) -> Plan:
         """Newton's method, then another one, of the primal only if so wanted, where rounding stops it."""
-        if (yield Stage(self)) is Exit.BUDGET:
+        small = problem.kind == "binary" and problem.matrix.stored <= SMALL
+        if (yield Stage(self, {"tol": min(run.tol, EXACT) if small else run.tol})) is Exit.BUDGET:
+            if Certificate(state.primal, state.dual).gap <= run.tol:
+                return
             run.rounding = True
             successor = self._successor(problem, primal_only)
             if successor is not None:
                 yield Stage(successor)
 
-    def run(self, problem: Any, state: Any, run: Run, max_iter: int | None = None) -> Exit:
-        """Newton's method alone; at most ``max_iter`` steps if given."""
+    def run(self, problem: Any, state: Any, run: Run, max_iter: int | None = None, tol: float | None = None) -> Exit:
+        """Newton's method alone; at most ``max_iter`` steps, and to a gap of ``tol``, if given."""
         if problem.kind != "binary":
             _check_size(problem)
-            return _core.multiclass_newton(state, run.stage(self.name, max_iter=max_iter), run.core)
-        return _core.newton(state, run.stage(self.name, max_iter=max_iter), run.core)
+            return _core.multiclass_newton(state, run.stage(self.name, max_iter, tol), run.core)
+        return _core.newton(state, run.stage(self.name, max_iter, tol), run.core)
 
     def _successor(self, problem: Any, primal_only: bool) -> Method | None:
         if problem.kind != "binary":

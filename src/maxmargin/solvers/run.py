@@ -91,16 +91,16 @@ class Run:
         left = self.deadline.left()
         return FOREVER if left is None else left
 
-    def limits(self, max_iter: int | None = None, **others: float) -> _core.Limits:
+    def limits(self, max_iter: int | None = None, tol: float | None = None, **others: float) -> _core.Limits:
         """The limits of a stage."""
         most = self.max_iter if max_iter is None else min(max_iter, self.max_iter)
         own: dict[str, Any] = {"max_passes": FOREVER, "worth": FOREVER, "patience": FOREVER, **others}
-        return _core.Limits(self.tol, most, self.seed, **own)
+        return _core.Limits(self.tol if tol is None else tol, most, self.seed, **own)
 
-    def stage(self, name: str, max_iter: int | None = None, **others: float) -> _core.Limits:
+    def stage(self, name: str, max_iter: int | None = None, tol: float | None = None, **others: float) -> _core.Limits:
         """Begin the next stage; its limits."""
         self.recorder.stages.append(name)
-        return self.limits(max_iter, **others)
+        return self.limits(max_iter, tol, **others)
 
     @staticmethod
     def next_stage(plan: Plan, exit_: Exit) -> Stage | None:

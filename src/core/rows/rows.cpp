@@ -1,0 +1,163 @@
+#include "rows/rows.hpp"
+
+#include "numeric/class_kernels.hpp"
+#include "numeric/score_kernels.hpp"
+
+namespace maxmargin {
+
+double CsrRows::dot(std::size_t i, const double* w) const {
+    return with_view([&](const auto& view) { return view.dot(i, w); });
+}
+
+void CsrRows::axpy(std::size_t i, double a, double* w) const {
+    with_view([&](const auto& view) { view.axpy(i, a, w); });
+}
+
+void CsrRows::class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const {
+    with_row(
+        i, [&](auto* x, auto* j, std::size_t count) { maxmargin::class_scores(x, j, count, weights, width, scores); });
+}
+
+void CsrRows::some_class_scores(std::size_t i, const double* weights, std::size_t width,
+                                std::span<const std::uint32_t> classes, double* scores) const {
+    with_row(i, [&](auto* x, auto* j, std::size_t count) {
+        maxmargin::some_class_scores(x, j, count, weights, width, classes.data(), classes.size(), scores);
+    });
+}
+
+void CsrRows::add_to_classes(std::size_t i, std::span<const std::uint32_t> classes, const double* changes,
+                             double* weights, std::size_t width) const {
+    with_row(i, [&](auto* x, auto* j, std::size_t count) {
+        maxmargin::add_to_classes(x, j, count, classes.data(), changes, classes.size(), weights, width);
+    });
+}
+
+void CsrRows::scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
+                     std::size_t classes, double* scores) const {
+    for (std::size_t i = first; i < first + count; ++i, scores += classes) {
+        with_row(
+            i, [&](auto* x, auto* j, std::size_t n) { sparse_scores(x, j, n, weights, intercepts, classes, scores); });
+    }
+}
+
+void CsrRows::add_outer(std::size_t i, double scale, SymmetricMatrix& A) const {
+    with_row(i, [&](auto* x, auto* indices, std::size_t count) {
+        for (std::size_t k = 0; k < count; ++k) {
+            const double v = scale * static_cast<double>(x[k]);
+            const auto column = static_cast<std::size_t>(indices[k]);
+            double* own = A.row(column);
+            own[column] += v * static_cast<double>(x[k]);
+            for (std::size_t j = 0; j < k; ++j) {
+                const auto other = static_cast<std::size_t>(indices[j]);
+                const double product = v * static_cast<double>(x[j]);
+                if (other < column) [[likely]] {  // always, where indices increase
+                    own[other] += product;
+                } else {
+                    // A repeated index meets itself on the diagonal, where both halves of the pair land.
+                    A.row(other)[column] += other == column ? 2.0 * product : product;
+                }
+            }
+        }
+    });
+}
+
+void CsrRows::add_squares(std::size_t i, double scale, double* w) const {
+    for_each(i, [&](std::size_t j, double x) { w[j] += scale * x * x; });
+}
+
+std::vector<double> CsrRows::squared_norms() const {
+    std::vector<double> norms(rows_);
+    if (every_row_increases()) {
+        for (std::size_t i = 0; i < rows_; ++i) {
+            norms[i] = with_row(i, [](auto* x, auto*, std::size_t count) { return dense_squared_norm(x, count); });
+        }
+        return norms;
+    }
+    std::vector<double> x(features_, 0.0);
+    for (std::size_t i = 0; i < rows_; ++i) {
+        axpy(i, 1.0, x.data());
+        norms[i] = dot(i, x.data());
+        for_each(i, [&](std::size_t j, double) { x[j] = 0.0; });
+    }
+    return norms;
+}
+
+// One pass over all indices as if they were one row, and one over the places where rows meet.
+bool CsrRows::every_row_increases() const {
+    return with_view([this](const auto& view) {
+        const auto* indices = view.indices;
+        std::size_t falls = count_falls(indices, stored());
+        for (std::size_t i = 0; i < rows_; ++i) {
+            const std::size_t k = starts_[i];
+            falls -= k > 0 && k < starts_[i + 1] && indices[k - 1] >= indices[k] ? 1 : 0;
+        }
+        return falls == 0;
+    });
+}
+
+bool CsrRows::equal(std::size_t i, std::size_t j) const {
+    return with_view([&](const auto& view) {
+        const auto* values = view.values;
+        const auto* indices = view.indices;
+        const std::size_t first = starts_[i], last = starts_[i + 1], other = starts_[j];
+        return stored(i) == stored(j) && std::equal(indices + first, indices + last, indices + other) &&
+               std::equal(values + first, values + last, values + other);
+    });
+}
+
+void DenseRows::class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const {
+    with_row(i, [&](auto* x) { maxmargin::class_scores(x, features_, weights, width, scores); });
+}
+
+void DenseRows::some_class_scores(std::size_t i, const double* weights, std::size_t width,
+                                  std::span<const std::uint32_t> classes, double* scores) const {
+    with_row(i, [&](auto* x) {
+        maxmargin::some_class_scores(x, features_, weights, width, classes.data(), classes.size(), scores);
+    });
+}
+
+void DenseRows::add_to_classes(std::size_t i, std::span<const std::uint32_t> classes, const double* changes,
+                               double* weights, std::size_t width) const {
+    with_row(i, [&](auto* x) {
+        maxmargin::add_to_classes(x, features_, classes.data(), changes, classes.size(), weights, width);
+    });
+}
+
+void DenseRows::scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
+                       std::size_t classes, double* scores) const {
+    with_row(first, [&](auto* x) { dense_scores(x, count, features_, weights, intercepts, classes, scores); });
+}
+
+void DenseRows::add_outer(std::size_t i, double scale, SymmetricMatrix& A) const {
+    with_row(i, [&](auto* x) {
+        for (std::size_t k = 0; k < features_; ++k) {
+            dense_axpy(scale * static_cast<double>(x[k]), x, A.row(k), k + 1);
+        }
+    });
+}
+
+void DenseRows::add_squares(std::size_t i, double scale, double* w) const {
+    with_row(i, [&](auto* x) {
+        for (std::size_t k = 0; k < features_; ++k) {
+            w[k] += scale * static_cast<double>(x[k]) * static_cast<double>(x[k]);
+        }
+    });
+}
+
+std::vector<double> DenseRows::squared_norms() const {
+    std::vector<double> norms(rows_);
+    for (std::size_t i = 0; i < rows_; ++i) {
+        norms[i] = with_row(i, [this](auto* x) { return dense_squared_norm(x, features_); });
+    }
+    return norms;
+}
+
+bool DenseRows::equal(std::size_t i, std::size_t j) const {
+    return with_row(i, [&](auto* x) {
+        const auto* y = x + (static_cast<std::ptrdiff_t>(j) - static_cast<std::ptrdiff_t>(i)) *
+                                static_cast<std::ptrdiff_t>(features_);
+        return std::equal(x, x + features_, y);
+    });
+}
+
+}  // namespace maxmargin
