@@ -49,6 +49,8 @@ class AnchoredBias {
     // What one unit of sign_i a_i adds to the bias weight, and the curvature that this adds to a variable.
     double step() const { return step_; }
     double curvature() const { return curvature_; }
+    // How much of its anchor the bias keeps.
+    double carry() const { return carry_; }
 
     // From a first anchor, in the place of the bias weight, to the bias weight of the descent.
     void start(std::span<const Variable> variables, double& weight) {

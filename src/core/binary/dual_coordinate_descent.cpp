@@ -348,7 +348,6 @@ Outcome dual_coordinate_descent(BinaryState& state, const DescentOptions& option
     constexpr double seconds_per_value = 1.5e-8;  // to pack it, which cannot be interrupted
     const bool in_time = seconds_per_value * static_cast<double>(state.rows().stored()) <= 0.2 * monitor.time_left();
     if (options.pack && in_time) {
-        constexpr double exact_below = 1e-6;  // tolerances for which values must not be rounded
         if (const std::shared_ptr<const PackedRows> packed = state.rows().packed(limits.tol < exact_below)) {
             auto expand = [&](const std::vector<double>& weights, std::vector<double>& full) {
                 packed->expand(weights, full);

@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <span>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "binary/dual_sweep.hpp"
+#include "binary/joint_descent.hpp"
 #include "binary/methods.hpp"
 #include "binary/orders.hpp"
 #include "binary/sweep.hpp"
@@ -54,6 +56,28 @@ nb::tuple py_sweep(BinaryState& state, const Vector<double>& alpha, const Vector
         result = dual_sweep(state, {schedule.data(), schedule.size()}, scale, alphas, w);
     }
     return nb::make_tuple(to_numpy(std::move(alphas)), to_numpy(std::move(w)), result.gain, result.gap, result.work);
+}
+
+std::vector<Exit> py_joint_descent(const std::vector<BinaryState*>& states, bool pack, const Limits& limits,
+                                   const std::vector<PyRun*>& runs) {
+    if (states.empty() || states.size() != runs.size()) {
+        throw std::invalid_argument("joint_descent needs a run for each state");
+    }
+    std::vector<JointProblem> problems;
+    for (std::size_t m = 0; m < states.size(); ++m) {
+        problems.push_back({*states[m], runs[m]->monitor()});
+    }
+    std::vector<Outcome> outcomes;
+    {
+        nb::gil_scoped_release unlocked;
+        outcomes = joint_descent(problems, pack, limits);
+    }
+    std::vector<Exit> exits;
+    for (std::size_t m = 0; m < states.size(); ++m) {
+        runs[m]->end_stage(outcomes[m]);
+        exits.push_back(outcomes[m].exit);
+    }
+    return exits;
 }
 
 }  // namespace
@@ -131,6 +155,7 @@ void bind_binary(nb::module_& m) {
             return run.stage([&](Monitor& monitor) { return cut_hinge(state, options, limits, monitor); });
         },
         "state"_a, "options"_a, "limits"_a, "run"_a);
+    m.def("joint_descent", &py_joint_descent, "states"_a, "pack"_a, "limits"_a, "runs"_a);
     m.def("dual_sweep", &py_sweep, "state"_a, "alpha"_a, "weights"_a, "schedule"_a, "scale"_a);
 }
 

@@ -33,12 +33,18 @@ class PyRun {
             nb::gil_scoped_release unlocked;
             outcome = monitor_->look() ? Outcome{monitor_->exit(), 0} : method(*monitor_);
         }
+        end_stage(outcome);
+        return outcome.exit;
+    }
+
+    // The same in two parts, for a stage that several runs share.
+    Monitor& monitor() { return *monitor_; }
+    void end_stage(const Outcome& outcome) {
         if (failure_) {
             std::rethrow_exception(failure_);
         }
         epochs_ += outcome.epochs;
         monitor_->end_stage(outcome.epochs);
-        return outcome.exit;
     }
 
     void reserve(double seconds) { monitor_->reserve(seconds); }

@@ -26,6 +26,20 @@ class SymmetricMatrix {
     std::vector<double> entries_;
 };
 
+// The entries of rows i to i + 3 of the factor in the columns before i, two columns at a time; i is a multiple of 4.
+inline void factorise_four_rows(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::size_t i) {
+    double products[8];
+    for (std::size_t j = 0; j < i; j += 2) {
+        dense_products(factor.row(i), factor.row(j), A.size(), j, products);
+        const double *first = factor.row(j), *second = factor.row(j + 1);
+        for (std::size_t r = 0; r < 4; ++r) {
+            double* own = factor.row(i + r);
+            own[j] = (scale * A.row(i + r)[j] - products[r]) / first[j];
+            own[j + 1] = (scale * A.row(i + r)[j + 1] - products[4 + r] - own[j] * second[j]) / second[j + 1];
+        }
+    }
+}
+
 // The Cholesky factor of I + scale * A, with `last` instead of the last 1. False when that is not numerically positive
 // definite, or when `stop(work)`, which is told of the multiplications of each row, is true.
 template <class Stop>
@@ -35,8 +49,12 @@ bool factorise_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& 
         if (stop(i * i / 2)) {
             return false;
         }
+        const std::size_t four = i - i % 4;
+        if (i == four && four + 4 <= n) {
+            factorise_four_rows(A, scale, factor, i);
+        }
         double* Li = factor.row(i);
-        for (std::size_t j = 0; j < i; ++j) {
+        for (std::size_t j = four + 4 <= n ? four : 0; j < i; ++j) {
             Li[j] = (scale * A.row(i)[j] - dense_dot(Li, factor.row(j), j)) / factor.row(j)[j];
         }
         const double pivot = (i + 1 < n ? 1.0 : last) + scale * A.row(i)[i] - dense_dot(Li, Li, i);

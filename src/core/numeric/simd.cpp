@@ -30,6 +30,32 @@ inline __attribute__((always_inline)) void axpy_loop(double a, const Value* x, d
     }
 }
 
+// Each entry that is loaded serves several products.
+inline __attribute__((always_inline)) void products_loop(const double* four, const double* two, std::size_t stride,
+                                                         std::size_t n, double* products) {
+    constexpr std::size_t lanes = 4;
+    using Lanes = double __attribute__((vector_size(lanes * sizeof(double)), aligned(8), may_alias));
+    Lanes sums[2][4] = {};
+    std::size_t k = 0;
+    for (; k + lanes <= n; k += lanes) {
+        for (std::size_t c = 0; c < 2; ++c) {
+            const Lanes b = *reinterpret_cast<const Lanes*>(two + c * stride + k);
+            for (std::size_t r = 0; r < 4; ++r) {
+                sums[c][r] += *reinterpret_cast<const Lanes*>(four + r * stride + k) * b;
+            }
+        }
+    }
+    for (std::size_t c = 0; c < 2; ++c) {
+        for (std::size_t r = 0; r < 4; ++r) {
+            double sum = (sums[c][r][0] + sums[c][r][1]) + (sums[c][r][2] + sums[c][r][3]);
+            for (std::size_t j = k; j < n; ++j) {
+                sum += four[r * stride + j] * two[c * stride + j];
+            }
+            products[4 * c + r] = sum;
+        }
+    }
+}
+
 // In blocks, and as three loops, because these are what vectorises.
 inline __attribute__((always_inline)) double reach_loop(double score, double weight, const double* scores,
                                                         const double* weights, double* net, std::size_t n) {
@@ -80,6 +106,10 @@ MAXMARGIN_CLONES double dense_dot(const float* x, const double* w, std::size_t n
 }
 MAXMARGIN_CLONES double dense_dot(const double* x, const double* w, std::size_t n) {
     return dot_loop(x, w, n);
+}
+MAXMARGIN_BLOCK_CLONES void dense_products(const double* four, const double* two, std::size_t stride, std::size_t n,
+                                           double* products) {
+    products_loop(four, two, stride, n, products);
 }
 MAXMARGIN_CLONES double reach(double score, double weight, const double* scores, const double* weights, double* net,
                               std::size_t n) {

@@ -14,6 +14,10 @@ double dense_squared_norm(const double* x, std::size_t n);
 void dense_axpy(double a, const float* x, double* w, std::size_t n);
 void dense_axpy(double a, const double* x, double* w, std::size_t n);
 
+// products[4 * c + r] = the product of row r of four with row c of two, over the first n entries. The rows of each lie
+// `stride` apart.
+void dense_products(const double* four, const double* two, std::size_t stride, std::size_t n, double* products);
+
 // The sum of the weights of those scores that are within reach, score - scores[k] < 1; `weight` is taken off their net.
 double reach(double score, double weight, const double* scores, const double* weights, double* net, std::size_t n);
 

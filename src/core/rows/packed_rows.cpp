@@ -7,7 +7,6 @@ namespace maxmargin {
 
 // How columns of the user's matrix are numbered in a packed copy.
 struct ColumnOrder {
-    static constexpr std::uint32_t none = 0xffffffff;  // a column that has no weight
     static constexpr std::uint32_t most_near = 1 << 16;
 
     std::vector<std::uint32_t> rank;  // of each column, or none
@@ -38,7 +37,7 @@ ColumnOrder order_columns(const Index* columns, std::size_t stored, std::size_t 
         place[count] = static_cast<std::uint32_t>(order.kept);
         order.kept += columns_with[count];
     }
-    order.rank.assign(features, ColumnOrder::none);
+    order.rank.assign(features, no_column);
     for (std::size_t j = 0; j < counts.size(); ++j) {
         if (counts[j] >= 2) {
             order.rank[j] = place[std::min(counts[j], most_counted)]++;
@@ -115,7 +114,7 @@ double PackedRows::add_row(const Given* x, const Index* columns, std::size_t cou
         const auto j = static_cast<std::size_t>(columns[k]);
         const std::uint32_t own = rank[j];
         const auto value = static_cast<Value>(x[k]);
-        const bool is_near = own < ColumnOrder::most_near, is_alone = own == ColumnOrder::none;
+        const bool is_near = own < ColumnOrder::most_near, is_alone = own == no_column;
         const auto given = static_cast<double>(x[k]);
         exact &= static_cast<double>(value) == given;
         near[nears] = static_cast<std::uint16_t>(own);
@@ -145,17 +144,8 @@ void PackedRows::axpy(std::size_t i, double a, double* w) const {
 }
 
 void PackedRows::expand(const std::vector<double>& packed, std::vector<double>& full) const {
-    full.resize(rank_.size() + 1);
-    for (std::size_t j = 0; j < rank_.size(); ++j) {
-        full[j] = rank_[j] == ColumnOrder::none ? 0.0 : packed[rank_[j]];
-    }
-    for (std::size_t i = 0; i < size_ && folds_; ++i) {
-        if (const double weight = packed[kept_ + i]; weight != 0.0) {
-            for (std::size_t k = rows_[i].alone; k < rows_[i + 1].alone; ++k) {
-                full[alone_[k].column] = weight / rows_[i].folded * alone_[k].value;
-            }
-        }
-    }
+    full.assign(rank_.size() + 1, 0.0);
+    for_each_place([&](std::size_t to, std::size_t from, double factor) { full[to] = factor * packed[from]; });
     full.back() = packed.back();
 }
 

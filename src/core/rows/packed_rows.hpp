@@ -21,6 +21,10 @@
 
 namespace maxmargin {
 
+// Tolerances below this ask for values without rounding.
+inline constexpr double exact_below = 1e-6;
+
+inline constexpr std::uint32_t no_column = 0xffffffff;  // the rank of a column without a weight of its own
 struct ColumnOrder;
 
 class PackedRows {
@@ -64,6 +68,24 @@ class PackedRows {
     void prefetch_start(std::size_t i) const { __builtin_prefetch(&rows_[i]); }
     void prefetch(std::size_t i) const {
         with_view([i](const auto& view) { view.prefetch(i); });
+    }
+
+    // visit(user's column, column of the copy, factor): where the weights of the user's columns are. Columns that no
+    // row has are not visited.
+    template <class Visit>
+    void for_each_place(Visit visit) const {
+        for (std::size_t j = 0; j < rank_.size(); ++j) {
+            if (rank_[j] != no_column) {
+                visit(j, std::size_t{rank_[j]}, 1.0);
+            }
+        }
+        for (std::size_t i = 0; i < size_ && folds_; ++i) {
+            for (std::size_t k = rows_[i].alone; k < rows_[i + 1].alone; ++k) {
+                if (alone_[k].value != 0.0) {
+                    visit(alone_[k].column, kept_ + i, alone_[k].value / rows_[i].folded);
+                }
+            }
+        }
     }
 
     // From weights of the copy's columns to weights of the user's, the bias last in both.
@@ -135,6 +157,13 @@ class PackedRows {
             }
         }
 
+        RowEntries<Value> entries(std::size_t i, RowBuffer&) const {
+            const Row &row = rows.rows_[i], &next = rows.rows_[i + 1];
+            return {values + row.start,   rows.near_.get() + row.near, rows.far_.get() + (row.start - row.near),
+                    next.near - row.near, next.start - row.start,      rows.folds_ ? row.folded : 0.0,
+                    rows.kept_ + i};
+        }
+
         void prefetch_start(std::size_t i) const { rows.prefetch_start(i); }
         void prefetch(std::size_t i) const {
             const Row &row = rows.rows_[i], &next = rows.rows_[i + 1];
@@ -151,7 +180,7 @@ class PackedRows {
     HugeArray<std::uint16_t> near_;
     HugeArray<std::uint32_t> far_;
     HugeArray<Alone> alone_;
-    std::vector<std::uint32_t> rank_;  // of each of the user's columns, or ColumnOrder::none
+    std::vector<std::uint32_t> rank_;  // of each of the user's columns, or no_column
     std::size_t size_, kept_;
     bool folds_;
     bool exact_ = true;

@@ -29,6 +29,9 @@ concept RowSource = RowView<Rows> && requires(const Rows& rows, std::size_t i) {
     { rows.stored() } -> std::convertible_to<std::size_t>;  // of all rows
     rows.for_each(i, [](std::size_t, double) {});
     rows.with_view([](const auto&) {});
+    // Views of rows with less than 2^32 features have entries, perhaps converted to a buffer. `for_each_place` visits
+    // which of the user's columns has its weight where, and by which factor.
+    rows.for_each_place([](std::size_t, std::size_t, double) {});
 };
 
 // The rows that take part in a problem; those of weight zero do not.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "numeric/cholesky.hpp"
+#include "numeric/row_entries.hpp"
 #include "numeric/simd.hpp"
 
 namespace maxmargin {
@@ -83,6 +84,19 @@ struct CsrView {
         }
     }
 
+    RowEntries<Value> entries(std::size_t i, RowBuffer& buffer) const {
+        const std::size_t first = starts[i], own = starts[i + 1] - first;
+        if constexpr (std::is_same_v<Index, std::int32_t>) {
+            const auto* columns_of_row = reinterpret_cast<const std::uint32_t*>(indices + first);
+            return {values + first, nullptr, columns_of_row, 0, own, 0.0, 0};
+        } else {
+            buffer.make_room(own);
+            std::transform(indices + first, indices + first + own, buffer.columns.data(),
+                           [](Index j) { return static_cast<std::uint32_t>(j); });
+            return {values + first, nullptr, buffer.columns.data(), 0, own, 0.0, 0};
+        }
+    }
+
     void prefetch_start(std::size_t i) const { starts.prefetch(i); }
     void prefetch(std::size_t i) const {
         const std::size_t first = starts[i], count = starts[i + 1] - first;
@@ -101,6 +115,17 @@ struct DenseView {
     std::size_t stored(std::size_t) const { return columns; }
     double dot(std::size_t i, const double* w) const { return dense_dot(row(i), w, columns); }
     void axpy(std::size_t i, double a, double* w) const { dense_axpy(a, row(i), w, columns); }
+    RowEntries<double> entries(std::size_t i, RowBuffer& buffer) const {
+        buffer.make_room(columns);
+        const Value* x = row(i);
+        std::size_t found = 0;
+        for (std::size_t k = 0; k < columns; ++k) {
+            buffer.values[found] = static_cast<double>(x[k]);
+            buffer.columns[found] = static_cast<std::uint32_t>(k);
+            found += x[k] != 0 ? 1 : 0;
+        }
+        return {buffer.values.data(), nullptr, buffer.columns.data(), 0, found, 0.0, 0};
+    }
     void prefetch_start(std::size_t) const {}
     void prefetch(std::size_t i) const { prefetch_bytes(row(i), columns * sizeof(Value)); }
 
@@ -190,6 +215,13 @@ class CsrRows {
 
     bool equal(std::size_t i, std::size_t j) const;
 
+    template <class Visit>
+    void for_each_place(Visit visit) const {
+        for (std::size_t j = 0; j < features_; ++j) {
+            visit(j, j, 1.0);
+        }
+    }
+
     void prefetch_start(std::size_t i) const { starts_.prefetch(i); }
     void prefetch(std::size_t i) const {
         with_view([i](const auto& view) { view.prefetch(i); });
@@ -259,6 +291,13 @@ class DenseRows {
     void add_squares(std::size_t i, double scale, double* w) const;
     std::vector<double> squared_norms() const;
     bool equal(std::size_t i, std::size_t j) const;
+
+    template <class Visit>
+    void for_each_place(Visit visit) const {
+        for (std::size_t j = 0; j < features_; ++j) {
+            visit(j, j, 1.0);
+        }
+    }
 
     void prefetch_start(std::size_t) const {}
     void prefetch(std::size_t i) const {

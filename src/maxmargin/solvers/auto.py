@@ -148,6 +148,11 @@ class Auto(Method):
             return self._few_features(problem, state, run)
         return self._many_features(problem)
 
+    def sweeps_first(self, problem: BinaryProblem) -> bool:
+        """Whether a binary problem is one for dual coordinate descent, at least to begin with."""
+        many = problem.shape[1] > MOST_NEWTON_FEATURES
+        return self.dual is not False and many and _hardness(problem) <= HARD
+
     def refuses(self, kind: str, loss: Any = None, penalize_bias: bool = True) -> str | None:
         """Ranking has one method, which works on the weights."""
         if kind == "ranking" and self.dual:
@@ -165,7 +170,7 @@ class Auto(Method):
         yield from Newton().plan(problem, state, run)
 
     def _many_features(self, problem: BinaryProblem) -> Plan:
-        hardness = float(problem.C.mean()) * _curvature(problem)
+        hardness = _hardness(problem)
         dcd = DualCoordinateDescent(shrinking=self.shrinking)
         limits = {"max_passes": DCD_PASSES} if hardness <= EASY else {"max_passes": DCD_PASSES, "worth": DCD_WORTH}
         if hardness <= HARD and (yield Stage(dcd, limits)) is not Exit.BUDGET:
@@ -200,6 +205,11 @@ class Auto(Method):
         if descends and (yield Stage(sdm, {"max_passes": SDM_PASSES[easy]})) is not Exit.BUDGET:
             return
         yield from Newton().plan(problem, state, run)
+
+
+def _hardness(problem: BinaryProblem) -> float:
+    """``C * mean(Q_ii)``: the bound of the dual variables over the length of a typical step."""
+    return float(problem.C.mean()) * _curvature(problem)
 
 
 def _curvature(problem: Any) -> float:

@@ -10,7 +10,7 @@ from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.multiclass import MulticlassProblem
 from maxmargin.problems.ranking import RankingProblem
-from maxmargin.solvers.method import Method, Stage
+from maxmargin.solvers.method import Exit, Method, Stage
 from maxmargin.solvers.methods import method_of
 from maxmargin.solvers.run import Callback, Recorder, Run
 from maxmargin.solvers.solution import Solution
@@ -87,6 +87,33 @@ def solve(
     (True, True)
     """
     method = method_of(solver, problem.kind, getattr(problem, "loss", None), getattr(problem, "penalize_bias", True))
+    if n_jobs not in (None, 1):
+        raise ValueError(f"n_jobs={n_jobs}: one problem is solved by one thread; leave it at 1")
+    limits = checked_limits(
+        tol=tol,
+        max_iter=max_iter,
+        time_limit=time_limit,
+        seed=seed,
+        stop=stop,
+        report_passes=report_passes,
+        report_seconds=report_seconds,
+        pack=pack,
+    )
+    return Call(problem, method, start, callback, **limits).finish()
+
+
+def checked_limits(
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+    time_limit: float | None = None,
+    seed: int = 0,
+    stop: _core.StopFlag | None = None,
+    report_passes: float | None = None,
+    report_seconds: float | None = None,
+    pack: bool = True,
+) -> dict[str, Any]:
+    """The limits of a `Run`; those that make no sense are errors."""
     if not tol >= 0:
         raise ValueError(f"tol must be a number >= 0, not {tol}")
     if max_iter != int(max_iter) or not 1 <= max_iter < 2**62:
@@ -102,47 +129,72 @@ def solve(
     ):
         if value is not None and not value > 0:
             raise ValueError(f"{name} must be positive, not {value}")
-    if n_jobs not in (None, 1):
-        raise ValueError(f"n_jobs={n_jobs}: one problem is solved by one thread; leave it at 1")
-    begin = time.perf_counter()
-    recorder = Recorder(callback, problem.weights_of_report)
-    run = Run(
-        recorder,
-        tol=float(tol),
-        max_iter=int(max_iter),
-        seed=int(seed),
-        time_limit=time_limit,
-        stop=stop or _core.StopFlag(),
-        report_passes=report_passes,
-        report_seconds=report_seconds,
-        pack=bool(pack),
-    )
-    made = time.perf_counter()
-    state: Any = problem.start(start)
-    # To verify the bounds and to read them out takes about as long as to make the state.
-    run.core.reserve(time.perf_counter() - made)
-    plan = method.plan(problem, state, run)
-    stage: Stage | None = next(plan)
-    while stage is not None:
-        exit_ = stage.method.run(problem, state, run, **stage.limits)
-        stage = run.next_stage(plan, exit_)
-    reason = exit_.name.lower()
-    if reason != "converged":
-        state.verify()
-        if Certificate(state.primal, state.dual).gap <= tol:
-            reason = "converged"
-        elif reason == "budget" or (reason == "max_iter" and run.rounding):
-            reason = "rounding"
-    weights, alpha = problem.found(state)
-    return Solution(
-        weights=weights,
-        alpha=alpha,
-        certificate=Certificate(state.primal, state.dual),
-        exit=reason,
-        n_iter=run.core.epochs,
-        solver="+".join(recorder.stages),
-        history=recorder.history,
-        check_seconds=run.core.check_seconds,
-        seconds=time.perf_counter() - begin,
-        points=problem.points_of(state),
-    )
+    return {
+        "tol": float(tol),
+        "max_iter": int(max_iter),
+        "seed": int(seed),
+        "time_limit": time_limit,
+        "stop": stop or _core.StopFlag(),
+        "report_passes": report_passes,
+        "report_seconds": report_seconds,
+        "pack": bool(pack),
+    }
+
+
+class Call:
+    """One problem on its way through the stages of a method's plan.
+
+    Parameters
+    ----------
+    problem : BinaryProblem, MulticlassProblem or RankingProblem
+        What to minimise.
+    method : Method
+        A method that takes it.
+    start, callback
+        As in `solve`.
+    **limits
+        Those of a `Run`.
+    """
+
+    def __init__(
+        self, problem: Any, method: Method, start: Any = None, callback: Callback | None = None, **limits: Any
+    ) -> None:
+        self.begin = time.perf_counter()
+        self.problem, self.method = problem, method
+        self.recorder = Recorder(callback, problem.weights_of_report)
+        self.run = Run(self.recorder, **limits)
+        made = time.perf_counter()
+        self.state: Any = problem.start(start)
+        # To verify the bounds and to read them out takes about as long as to make the state.
+        self.run.core.reserve(time.perf_counter() - made)
+
+    def finish(self, exit_: Exit | None = None) -> Solution:
+        """All stages of the plan, unless a stage before it has ended so; the solution."""
+        problem, state, run = self.problem, self.state, self.run
+        if exit_ is None or exit_ is Exit.BUDGET:
+            plan = self.method.plan(problem, state, run)
+            stage: Stage | None = next(plan)
+            while stage is not None:
+                exit_ = stage.method.run(problem, state, run, **stage.limits)
+                stage = run.next_stage(plan, exit_)
+        assert exit_ is not None
+        reason = exit_.name.lower()
+        if reason != "converged":
+            state.verify()
+            if Certificate(state.primal, state.dual).gap <= run.tol:
+                reason = "converged"
+            elif reason == "budget" or (reason == "max_iter" and run.rounding):
+                reason = "rounding"
+        weights, alpha = problem.found(state)
+        return Solution(
+            weights=weights,
+            alpha=alpha,
+            certificate=Certificate(state.primal, state.dual),
+            exit=reason,
+            n_iter=run.core.epochs,
+            solver="+".join(self.recorder.stages),
+            history=self.recorder.history,
+            check_seconds=run.core.check_seconds,
+            seconds=time.perf_counter() - self.begin,
+            points=problem.points_of(state),
+        )

@@ -25,6 +25,7 @@ from maxmargin.solvers.methods import method_of
 from maxmargin.solvers.solution import Report, Solution
 from maxmargin.solvers.solve import solve
 from maxmargin.solvers.threads import map_threads
+from maxmargin.solvers.together import goes_together, groups_of, solve_together
 
 #: How more than two classes are treated.
 MULTI_CLASS = ("ovr", *FORMULATIONS)
@@ -192,36 +193,45 @@ def train_classifier(
     check_memory(matrix.shape[1], n_classes if n_classes > 2 else 1)
     heard = listeners or [Silent()] * len(positives)
 
-    def train(task: int, stop: StopFlag) -> tuple[Any, Solution]:
-        heard[task].begin()
+    def problem_of(task: int) -> Any:
         positive = positives[task]
-        problem: Any
         if positive is None:
-            problem = MulticlassProblem(matrix, labels, C, formulation=multi_class, n_classes=n_classes, bias=bias)
-        else:
-            y = np.where(labels == positive, np.int8(1), np.int8(-1))
-            problem = BinaryProblem(matrix, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias)
-        start = None if starts is None else starts[task]
-        solution = solve(
-            problem,
-            solver,
-            start=start if start is None or isinstance(start, Solution) else problem.alpha_of(start),
-            time_limit=deadline.left(),
-            seed=(seed + task * 0x9E3779B97F4A7C15) % 2**63,  # all different and far apart
-            callback=heard[task].report if heard[task].listens else None,
-            stop=stop,
-            **options,
-        )
-        if solution.exit == "stopped":
-            stop.set()  # a listener that stops one class stops them all
-        heard[task].end()
-        return problem, solution
+            return MulticlassProblem(matrix, labels, C, formulation=multi_class, n_classes=n_classes, bias=bias)
+        y = np.where(labels == positive, np.int8(1), np.int8(-1))
+        return BinaryProblem(matrix, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias)
 
-    if len(positives) == 1:
-        problem, solution = train(0, stop or StopFlag())
-        return [problem], [solution]
-    solved = map_threads(train, range(len(positives)), n_jobs, stop)
-    return [problem for problem, _ in solved], [solution for _, solution in solved]
+    def train(group: range, stop: StopFlag) -> list[tuple[Any, Solution]]:
+        problems = [problem_of(task) for task in group]
+        own_starts, callbacks = [], []
+        for task, problem in zip(group, problems, strict=True):
+            heard[task].begin()
+            start = None if starts is None else starts[task]
+            own_starts.append(start if start is None or isinstance(start, Solution) else problem.alpha_of(start))
+            callbacks.append(heard[task].report if heard[task].listens else None)
+        limits = {
+            "time_limit": deadline.left(),
+            "seed": (seed + group.start * 0x9E3779B97F4A7C15) % 2**63,  # all different and far apart
+            "stop": stop,
+            **options,
+        }
+        if len(group) > 1:
+            solutions = solve_together(problems, method, starts=own_starts, callbacks=callbacks, **limits)
+        else:
+            solutions = [solve(problems[0], method, start=own_starts[0], callback=callbacks[0], **limits)]
+        if any(solution.exit == "stopped" for solution in solutions):
+            stop.set()  # a listener that stops one class stops them all
+        for task in group:
+            heard[task].end()
+        return list(zip(problems, solutions, strict=True))
+
+    method = method_of(solver, "binary" if multi_class == "ovr" else multi_class, LOSSES[loss], penalize_bias)
+    together = multi_class == "ovr" and goes_together(method, problem_of(0), len(positives))
+    groups = groups_of(len(positives), together)
+    if len(groups) == 1:
+        solved = [train(groups[0], stop or StopFlag())]
+    else:
+        solved = map_threads(train, groups, n_jobs, stop)
+    return [problem for group in solved for problem, _ in group], [found for group in solved for _, found in group]
 
 
 def check_memory(features: int, problems: int) -> None:
