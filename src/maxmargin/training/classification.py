@@ -227,10 +227,7 @@ def train_classifier(
     method = method_of(solver, "binary" if multi_class == "ovr" else multi_class, LOSSES[loss], penalize_bias)
     together = multi_class == "ovr" and goes_together(method, problem_of(0), len(positives))
     groups = groups_of(len(positives), together)
-    if len(groups) == 1:
-        solved = [train(groups[0], stop or StopFlag())]
-    else:
-        solved = map_threads(train, groups, n_jobs, stop)
+    solved = [train(groups[0], stop or StopFlag())] if len(groups) == 1 else map_threads(train, groups, n_jobs, stop)
     return [problem for group in solved for problem, _ in group], [found for group in solved for _, found in group]
 
 
