@@ -191,6 +191,10 @@ class MulticlassProblem(Problem):
             return -np.inf
         return float(dense.sum()) - SquaredNorm().conjugate(self.weights(alpha))
 
+    def dual_parts(self, alpha: Any) -> tuple[float, float]:
+        """The linear part of the dual value; its diagonal is 0."""
+        return float(as_lists(alpha, self.shape[0], self.n_classes).data.sum()), 0.0
+
     def certificate(self, weights: ArrayLike, alpha: Any) -> Certificate:
         """The two bounds that weights and dual variables prove."""
         return Certificate(self.primal(weights), self.dual(alpha))
