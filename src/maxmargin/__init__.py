@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from maxmargin.solvers.sequential_dual import SequentialDual
     from maxmargin.solvers.solution import Report, Solution
     from maxmargin.solvers.solve import solve
+    from maxmargin.training.svm_path import Path, svm_path
 
 __version__ = "0.2.0.dev0"
 
@@ -51,6 +52,7 @@ _HOMES = {
     "Method": "maxmargin.solvers.method",
     "MulticlassProblem": "maxmargin.problems.multiclass",
     "Newton": "maxmargin.solvers.newton",
+    "Path": "maxmargin.training.svm_path",
     "Pegasos": "maxmargin.solvers.pegasos",
     "PrimalCoordinateDescent": "maxmargin.solvers.primal_coordinate_descent",
     "RankingProblem": "maxmargin.problems.ranking",
@@ -66,6 +68,7 @@ _HOMES = {
     "save_model": "maxmargin.estimators.model_files",
     "save_svmlight": "maxmargin.io.svmlight_writer",
     "solve": "maxmargin.solvers.solve",
+    "svm_path": "maxmargin.training.svm_path",
 }
 
 __all__ = [
@@ -84,6 +87,7 @@ __all__ = [
     "Method",
     "MulticlassProblem",
     "Newton",
+    "Path",
     "Pegasos",
     "PrimalCoordinateDescent",
     "RankingProblem",
@@ -98,6 +102,7 @@ __all__ = [
     "save_model",
     "save_svmlight",
     "solve",
+    "svm_path",
 ]
 
 

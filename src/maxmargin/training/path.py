@@ -8,7 +8,7 @@ data; and for cutting planes the points where the cuts touch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -76,7 +76,7 @@ def next_method(method: Method, task: Task, solved: Solved | None) -> Method:
 
 def follow(
     task: Task,
-    Cs: Sequence[float],
+    Cs: Iterable[float],
     *,
     solver: str | Method = "auto",
     time_limit: float | None = None,
@@ -88,7 +88,7 @@ def follow(
     ----------
     task : Task
         What is learned.
-    Cs : sequence of float
+    Cs : iterable of float
         Weights of the loss; best in increasing order.
     solver : str or Method, default="auto"
         The method.

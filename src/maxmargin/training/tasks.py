@@ -22,7 +22,8 @@ from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import method_of
 from maxmargin.solvers.solution import Solution
 from maxmargin.solvers.solve import solve
-from maxmargin.training.classification import choose_method, train_classifier
+from maxmargin.training.classification import choose_method, make_problem, problems_of, train_classifier
+from maxmargin.training.first_C import ANY_C, first_C
 from maxmargin.training.weights import row_weights
 
 
@@ -63,6 +64,9 @@ class Task(Protocol):
 
     def solve(self, C: float, solver: Method, starts: Sequence[Any] | None, **options: Any) -> Solved:
         """The problems of one C, solved from what is known of their solutions."""
+
+    def first_C(self, tol: float) -> float:
+        """The C up to which the model is known in closed form, for curved losses within a tolerance."""
 
     def coefficients(self, solved: Solved) -> tuple[Floats, Floats]:
         """Weights and intercepts, one row for each column of the scores."""
@@ -176,6 +180,28 @@ class Classification:
         )
         return Solved(C, problems, solutions)
 
+    def first_C(self, tol: float) -> float:
+        """The smallest of those of all problems."""
+        if len(self.present) == 1:
+            return ANY_C
+        return min(
+            first_C(
+                make_problem(
+                    self.matrix,
+                    self._labels,
+                    len(self.present),
+                    positive,
+                    self._unit,
+                    multi_class=self.multi_class,
+                    loss=self.loss,
+                    bias=self.bias,
+                    penalize_bias=self.penalize_bias,
+                ),
+                tol,
+            )
+            for positive in problems_of(self.multi_class, len(self.present))
+        )
+
     def coefficients(self, solved: Solved) -> tuple[Floats, Floats]:
         """Weights and intercepts of the classes that are present."""
         weights = weight_rows([solution.weights for solution in solved.solutions])
@@ -254,6 +280,10 @@ class Ranking:
         options.pop("n_jobs", None)
         problem = RankingProblem(self.matrix, self.y, C, qid=self.qid, weights=self.weights)
         return Solved(C, [problem], [solve(problem, solver, start=starts[0] if starts else None, **options)])
+
+    def first_C(self, tol: float) -> float:
+        """That of the pairs."""
+        return first_C(RankingProblem(self.matrix, self.y, 1.0, qid=self.qid, weights=self.weights), tol)
 
     def coefficients(self, solved: Solved) -> tuple[Floats, Floats]:
         """One row of weights, and zero."""
