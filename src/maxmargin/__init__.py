@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maxmargin.estimators.linear_rank_svm import LinearRankSVM
     from maxmargin.estimators.linear_svc import LinearSVC
+    from maxmargin.estimators.linear_svc_cv import LinearSVCCV
     from maxmargin.estimators.model_files import load_model, save_model
     from maxmargin.io.svmlight import SvmlightError, load_svmlight
     from maxmargin.io.svmlight_writer import save_svmlight
@@ -47,6 +48,7 @@ _HOMES = {
     "LOSSES": "maxmargin.problems.losses",
     "LinearRankSVM": "maxmargin.estimators.linear_rank_svm",
     "LinearSVC": "maxmargin.estimators.linear_svc",
+    "LinearSVCCV": "maxmargin.estimators.linear_svc_cv",
     "Loss": "maxmargin.problems.losses",
     "Matrix": "maxmargin.problems.matrix",
     "Method": "maxmargin.solvers.method",
@@ -82,6 +84,7 @@ __all__ = [
     "ExponentiatedGradient",
     "LinearRankSVM",
     "LinearSVC",
+    "LinearSVCCV",
     "Loss",
     "Matrix",
     "Method",

@@ -70,7 +70,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> Floats:
         """``X @ coef_.T + intercept_`` of rows that are checked first."""
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         if issparse(self.coef_):  # after sparsify()
             return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
@@ -88,7 +88,11 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _to_model(self) -> Model:
         """What a model file holds of this estimator."""
-        check_is_fitted(self)
+        return self._to_model_as(type(self).__name__, self.get_params(deep=False))
+
+    def _to_model_as(self, estimator: str, parameters: dict[str, Any]) -> Model:
+        """The same under the name of an estimator, with its parameters."""
+        check_is_fitted(self, "coef_")
         training = None
         if hasattr(self, "primal_objective_"):
             several = np.ndim(self.primal_objective_) > 0
@@ -105,8 +109,8 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             )
         names = getattr(self, "feature_names_in_", None)
         return Model(
-            estimator=type(self).__name__,
-            parameters=self.get_params(deep=False),
+            estimator=estimator,
+            parameters=parameters,
             classes=getattr(self, "classes_", NO_CLASSES),
             coef=_dense(self.coef_),
             intercept=self.intercept_,

@@ -228,7 +228,17 @@ class Classification:
 
     def right(self, scores: Floats, rows: NDArray[np.intp]) -> float:
         """Rows whose own class has the largest score."""
-        return float(np.count_nonzero(best_index(scores) == self.labels[rows]))
+        return float(np.count_nonzero(self.is_right(scores, rows)))
+
+    def is_right(self, scores: Floats, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which they are."""
+        return np.asarray(best_index(scores) == self.labels[rows])
+
+    def known_labels(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The classes of rows, as numbers of those that take part in the training; -1 for the others."""
+        number = np.full(self.n_classes, -1)
+        number[self.present] = np.arange(len(self.present))
+        return np.asarray(number[self.labels[rows]])
 
 
 @dataclass(frozen=True)
