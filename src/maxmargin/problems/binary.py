@@ -156,6 +156,10 @@ class BinaryProblem(Problem):
             low, high = (b, high) if slope < 0 else (low, b)
         return (low + high) / 2 / self.bias
 
+    def losses_at(self, scores: Floats) -> float:
+        """The losses of all rows, by their scores."""
+        return float(self.loss.primal(1.0 - self.y * scores, self.C).sum())
+
     def primal(self, w: ArrayLike) -> float:
         """The objective at weights whose last entry is the bias."""
         w = np.asarray(w, dtype=np.float64)

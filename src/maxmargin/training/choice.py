@@ -21,18 +21,25 @@ from numpy.typing import NDArray
 from maxmargin._core import StopFlag
 from maxmargin.problems.losses import Floats
 from maxmargin.solvers.deadline import Deadline
+from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import map_threads
-from maxmargin.training.balls import Reaches
+from maxmargin.training.balls import Proofs, Seen
 from maxmargin.training.cross_validation import CrossValidation, Fold, Held, cross_validate
 from maxmargin.training.path import next_method, seeds
 from maxmargin.training.tasks import Classification, Solved
 
 #: Tolerances of the rounds of `choose_on_grid`, and the smallest that is tried.
-FIRST_TOL, LAST_TOL, FINER = 1e-2, 1e-9, 0.1
+FIRST_TOL, LAST_TOL, FINER = 1e-2, 1e-11, 0.01
 #: The share of the tolerance that rows without a proof at their own C may take.
 OPEN_SHARE = 0.25
 #: Intervals of C narrower than this, relatively, are not divided any more.
 NARROW = 1e-6
+#: The ratio of C within a cell to begin with, and the power of it that is tried after a cell with a proof.
+FIRST_WIDTH, WIDER = 1.02, 1.3
+#: Errors this close are equal.
+ROUNDING = 1e-12
+#: What a `Deadline` says when there is no time left.
+NO_TIME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ def choose_on_grid(
     """Cross-validate as exactly as the choice of C needs it.
 
     Every C is solved to a gap of 1e-2. Of those that may be best, given what is proved about their labels, each with an
-    open label is solved ten times more closely, and so on, until one is left or those left have no open label.
+    open label is solved a hundred times more closely, and so on, until one is left or those left have no open label.
 
     Parameters
     ----------
@@ -152,18 +159,19 @@ def _proved(held: Held) -> tuple[Any, Any, Any]:
     is_right = task.is_right(held.scores, held.rows)
     if not held.solved.problems:
         return is_right, ~is_right, is_right
-    reaches = Reaches(held.solved.problems, held.solved.solutions, held.rows, task.known_labels(held.rows))
-    return (*reaches.proved(), is_right)
+    C = held.solved.C
+    seen = Seen(held.solved.problems, held.solved.solutions, C, held.rows)
+    proofs = Proofs(seen, seen, held.rows, task.known_labels(held.rows))
+    return proofs.right(C, C), proofs.wrong(C, C), is_right
 
 
 class Node(NamedTuple):
-    """A value of C that is solved in every fold, and between which values of C its rows are proved to be wrong."""
+    """A value of C that is solved in every fold."""
 
     C: float
     error: float
     solved: list[Solved]
-    low: list[Floats]
-    high: list[Floats]
+    seen: list[Seen | None]
 
 
 @dataclass(frozen=True)
@@ -203,7 +211,7 @@ def choose_in_range(
     tol: float = 1e-3,
     solver: Any = "auto",
     n_jobs: int = 1,
-    most_values: int = 2_000,
+    most_values: int = 1_000,
     time_limit: float | None = None,
     stop: StopFlag | None = None,
     on_value: Callable[[float, float], None] | None = None,
@@ -227,7 +235,7 @@ def choose_in_range(
         Gap of the first solution of each C. It is solved more closely where that leaves too many labels open.
     solver, n_jobs, stop
         As in ``cross_validate``.
-    most_values : int, default=2000
+    most_values : int, default=1000
         Most values of C.
     time_limit : float, optional
         Seconds for everything; then the proof is what has been proved so far.
@@ -240,126 +248,160 @@ def choose_in_range(
     -------
     RangeChoice
         The chosen C, its error, and the proved bound.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin.training.choice import choose_in_range
+    >>> from maxmargin.training.cross_validation import fold_numbers, folds_of
+    >>> from maxmargin.training.tasks import Classification
+    >>> X, y = load_iris(return_X_y=True)
+    >>> folds = folds_of(fold_numbers(y, 3, seed=0))
+    >>> choice = choose_in_range(Classification(X, y, 3), [0.1, 10.0], folds, cv_tol=0.03)
+    >>> choice.certified, choice.error - choice.bound <= 0.03
+    (True, True)
     """
-    own = [task.on(np.bincount(train, minlength=task.matrix.shape[0]).astype(np.float64)) for train, _ in folds]
     rows = [np.asarray(test) for _, test in folds]
-    weights = [np.full(len(test), 1.0 / (len(folds) * len(test))) for test in rows]
-    method = task.method(solver)
-    deadline = Deadline(time_limit)
+    proving = _Proving(task, folds, rows, cv_tol, task.method(solver), n_jobs, stop, tol, Deadline(time_limit), options)
     values = sorted({float(C) for C in Cs})
-    task.matrix.problems = max(task.matrix.problems, 50 * len(folds))
+    task.matrix.problems = max(task.matrix.problems, 20 * len(folds))
     found: dict[float, float] = {}
     best = (best_error, values[0] if best_C is None else best_C)
 
     def visit(C: float, near: Node | None) -> Node:
-        def work(fold: int, stop: StopFlag) -> tuple[Solved, Floats, Floats, float]:
-            return _prove(
-                own[fold],
-                C,
-                None if near is None else near.solved[fold],
-                rows[fold],
-                OPEN_SHARE * cv_tol * len(rows[fold]),
-                method,
-                tol=tol,
-                time_limit=deadline.left(),
-                stop=stop,
-                **options,
-            )
-
-        parts = map_threads(work, range(len(folds)), n_jobs, stop)
-        error = float(sum(part[3] / (len(folds) * len(test)) for part, test in zip(parts, rows, strict=True)))
-        found[C] = error
+        node = proving.visit(C, near)
+        found[C] = node.error
         if on_value is not None:
-            on_value(C, error)
-        return Node(C, error, [p[0] for p in parts], [C * p[1] for p in parts], [C * p[2] for p in parts])
+            on_value(C, node.error)
+        return node
 
     left = visit(values[0], None)
     best = min(best, (left.error, left.C))
-    bound = left.error
-    waiting = [(C, None) for C in reversed(values[1:])]
-    stack: list[tuple[float, Node | None]] = list(waiting)
+    bound = 1.0
+    # Values of C to the right of the left end, the nearest last; where the proof fails between, one more is put there.
+    stack: list[tuple[float, Node | None]] = [(C, None) for C in reversed(values[1:] or values)]
     while stack:
         C, node = stack[-1]
         if node is None:
-            node = visit(C, left)
+            node = visit(C, left) if C > left.C else left
             best = min(best, (node.error, node.C))
             stack[-1] = (C, node)
-        lowest, middle = _weakest(left, node, weights, best[0] - cv_tol)
-        late = deadline.moment is not None and deadline.left() == 1e-9
-        ended = len(found) >= most_values or late or (stop is not None and stop.is_set())
-        if lowest >= best[0] - cv_tol - 1e-12 or ended or node.C / left.C < 1.0 + NARROW:
+        ended = len(found) >= most_values or node.C / left.C < 1.0 + NARROW or proving.ended()
+        lowest, failing = proving.between(left, node, best[0] - cv_tol, ended)
+        if failing is None or ended:
             bound = min(bound, lowest)
             left = node
             stack.pop()
         else:
-            stack.append((middle, None))
-    if len(values) == 1:
-        bound = min(bound, _proved_error(left, weights))
+            stack.append((failing, None))
     order = sorted(found)
     error, chosen = best
     return RangeChoice(
         C=chosen,
         error=error,
         bound=min(bound, error),
-        certified=bool(bound >= error - cv_tol - 1e-12),
+        certified=bool(bound >= error - cv_tol - ROUNDING),
         Cs=np.array(order),
         errors=np.array([found[C] for C in order]),
     )
 
 
-def _prove(
-    task: Classification,
-    C: float,
-    near: Solved | None,
-    rows: NDArray[np.intp],
-    may_be_open: float,
-    method: Any,
-    *,
-    tol: float,
-    **options: Any,
-) -> tuple[Solved, Floats, Floats, float]:
-    """One fold at one C, closely enough that few wrong labels are without a proof; what it proves, and wrong labels."""
-    solved = task.solve(C, next_method(method, task, near), seeds(near, C), tol=tol, **options)
-    while True:
-        wrong = ~task.is_right(task.scores(solved)[rows], rows)
-        if not solved.problems:
-            return solved, np.where(wrong, 0.0, 1.0), np.where(wrong, np.inf, 1.0), float(wrong.sum())
-        reaches = Reaches(solved.problems, solved.solutions, rows, task.known_labels(rows))
-        low, high = reaches.wrong_between()
-        left_open = wrong.sum() - np.count_nonzero(high > low)
-        if left_open <= may_be_open or tol <= LAST_TOL or not solved.converged:
-            return solved, low, high, float(wrong.sum())
-        tol = max(FINER * tol, LAST_TOL)
-        solved = task.solve(C, next_method(method, task, solved), solved.solutions, tol=tol, **options)
+@dataclass
+class _Proving:
+    """The work of `choose_in_range`: to solve a C in all folds, and to bound the error between two."""
 
+    task: Classification
+    folds: Sequence[Fold]
+    rows: list[NDArray[np.intp]]
+    cv_tol: float
+    method: Method
+    n_jobs: int
+    stop: StopFlag | None
+    tol: float
+    deadline: Deadline
+    options: dict[str, Any]
 
-def _weakest(left: Node, right: Node, weights: list[Floats], needed: float) -> tuple[float, float]:
-    """The lowest proved error between two values of C, and a C in the middle of where it is below the needed one.
+    def __post_init__(self) -> None:
+        size = self.task.matrix.shape[0]
+        self.width = FIRST_WIDTH  # of cells, as the ratio of their ends
+        self.own = [self.task.on(np.bincount(train, minlength=size).astype(np.float64)) for train, _ in self.folds]
 
-    A row is open between the C up to which the left node proves it wrong and the C from which on the right one does.
-    """
-    begins = np.concatenate([np.clip(high, left.C, right.C) for high in left.high])
-    ends = np.concatenate([np.clip(low, left.C, right.C) for low in right.low])
-    weight = np.concatenate(weights)
-    is_open = begins <= ends
-    begins, ends, weight = begins[is_open], ends[is_open], weight[is_open]
-    places = np.concatenate([begins, ends])
-    changes = np.concatenate([weight, -weight])
-    # At one place, rows become open before others cease to be.
-    order = np.lexsort((changes < 0, places))
-    places, opened = places[order], np.cumsum(changes[order])
-    lowest = 1.0 - float(opened.max(initial=0.0))
-    failing = np.flatnonzero(1.0 - opened < needed - 1e-12)
-    if len(failing) == 0:
-        return lowest, float(np.sqrt(left.C * right.C))
-    first, last = places[failing[0]], places[min(failing[-1] + 1, len(places) - 1)]
-    # Not at the very ends, where a node is already.
-    ratio = right.C / left.C
-    middle = np.clip(np.sqrt(first * last), left.C * ratio**0.1, right.C / ratio**0.1)
-    return lowest, float(middle)
+    def ended(self) -> bool:
+        """Whether there is no time left."""
+        late = self.deadline.moment is not None and self.deadline.left() == NO_TIME
+        return late or (self.stop is not None and self.stop.is_set())
 
+    def visit(self, C: float, near: Node | None) -> Node:
+        """A C in all folds, seeded by another one."""
 
-def _proved_error(node: Node, weights: list[Floats]) -> float:
-    return float(
-        sum((weight * (high > low)).sum() for weight, low, high in zip(weights, node.low, node.high, strict=True))
-    )
+        def work(fold: int, stop: StopFlag) -> tuple[Solved, Seen | None, float]:
+            return self._solve(fold, C, None if near is None else near.solved[fold], stop)
+
+        parts = map_threads(work, range(len(self.folds)), self.n_jobs, self.stop)
+        solved, seen, shares = zip(*parts, strict=True)
+        return Node(C, float(np.mean(shares)), list(solved), list(seen))
+
+    def _solve(self, fold: int, C: float, near: Solved | None, stop: StopFlag) -> tuple[Solved, Seen | None, float]:
+        """One fold at one C, so closely that few wrong labels are without a proof; and the share of wrong labels."""
+        own, rows = self.own[fold], self.rows[fold]
+        start, tol = seeds(near, C), self.tol
+        while True:
+            solved = own.solve(
+                C,
+                next_method(self.method, own, near),
+                start,
+                tol=tol,
+                time_limit=self.deadline.left(),
+                stop=stop,
+                **self.options,
+            )
+            wrong = ~own.is_right(own.scores(solved)[rows], rows)
+            share = float(wrong.mean())
+            if not solved.problems:
+                return solved, None, share
+            seen = Seen(solved.problems, solved.solutions, C, rows)
+            proved = self._proofs(fold, seen, seen).wrong(C, C).sum()
+            enough = wrong.sum() - proved <= OPEN_SHARE * self.cv_tol * len(rows)
+            if enough or tol <= LAST_TOL or not solved.converged:
+                return solved, seen, share
+            tol, start, near = max(FINER * tol, LAST_TOL), solved.solutions, solved
+
+    def _proofs(self, fold: int, left: Seen, right: Seen) -> Proofs:
+        return Proofs(left, right, self.rows[fold], self.own[fold].known_labels(self.rows[fold]))
+
+    def between(self, left: Node, right: Node, needed: float, ended: bool) -> tuple[float, float | None]:
+        """The lowest proved error between two nodes, and a C where the proof needs another node.
+
+        The range is divided into cells, each of which has a ball for all of its C.
+        """
+        proofs, constant = [], 0.0
+        for fold, (one, two) in enumerate(zip(left.seen, right.seen, strict=True)):
+            if one is None or two is None:  # one class only: the labels do not depend on C
+                own, rows = self.own[fold], self.rows[fold]
+                scores = own.scores(left.solved[fold])[rows]
+                constant += float((~own.is_right(scores, rows)).mean()) / len(self.folds)
+                continue
+            proof = self._proofs(fold, one, two)
+            # Rows that are right at both ends hardly ever turn wrong in between, and leaving them out is safe.
+            proof.keep(proof.wrong(left.C, left.C) | proof.wrong(right.C, right.C))
+            proofs.append((proof, 1.0 / (len(self.folds) * len(self.rows[fold]))))
+
+        def proved(low: float, high: float) -> float:
+            return constant + sum(share * float(proof.wrong(low, high).sum()) for proof, share in proofs)
+
+        lowest, low, ratio = 1.0, left.C, right.C / left.C
+        while low < right.C or ratio == 1.0:
+            high = min(low * self.width, right.C)
+            error = proved(low, high)
+            if error >= needed - ROUNDING or ended:
+                lowest, low = min(lowest, error), high
+                self.width **= WIDER
+                if ratio == 1.0:
+                    break
+                continue
+            # Where the middle by itself has the proof, narrower cells will have it; if not, a solution is missing.
+            middle = float(np.sqrt(low * high))
+            if self.width < 1.0 + NARROW or proved(middle, middle) < needed - ROUNDING:
+                return error, float(np.sqrt(left.C * right.C))
+            self.width = float(np.sqrt(self.width))
+        return lowest, None
