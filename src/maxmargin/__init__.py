@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxmargin.estimators.linear_rank_svm import LinearRankSVM
+    from maxmargin.estimators.linear_rank_svm_cv import LinearRankSVMCV
     from maxmargin.estimators.linear_svc import LinearSVC
     from maxmargin.estimators.linear_svc_cv import LinearSVCCV
     from maxmargin.estimators.model_files import load_model, save_model
@@ -47,6 +48,7 @@ _HOMES = {
     "ExponentiatedGradient": "maxmargin.solvers.exponentiated_gradient",
     "LOSSES": "maxmargin.problems.losses",
     "LinearRankSVM": "maxmargin.estimators.linear_rank_svm",
+    "LinearRankSVMCV": "maxmargin.estimators.linear_rank_svm_cv",
     "LinearSVC": "maxmargin.estimators.linear_svc",
     "LinearSVCCV": "maxmargin.estimators.linear_svc_cv",
     "Loss": "maxmargin.problems.losses",
@@ -83,6 +85,7 @@ __all__ = [
     "DualCoordinateDescent",
     "ExponentiatedGradient",
     "LinearRankSVM",
+    "LinearRankSVMCV",
     "LinearSVC",
     "LinearSVCCV",
     "Loss",

@@ -271,6 +271,10 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
         """
         return labels_of_scores(self.decision_function(X), self.classes_)
 
+    def _constant(self) -> float:
+        """The value of the constant column, 0 without one."""
+        return self.intercept_scaling if self.fit_intercept else 0.0
+
     def _method(self) -> Method:
         """The method that the parameters ask for; an error for parameters that do not go together."""
         if self.loss in ("l1", "l2"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from numbers import Real
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from maxmargin.estimators.linear_svc import LinearSVC, check_classes, seed_of
-from maxmargin.estimators.searching import SearchesC, scorer_of
+from maxmargin.estimators.searching import SearchesC, Steps, scorer_of
 from maxmargin.models.model import Model, labels_of_scores
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
@@ -24,8 +23,10 @@ from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.choice import choose_in_range, choose_on_grid
+from maxmargin.training.classification import train_classifier
 from maxmargin.training.cross_validation import CrossValidation, Held, cross_validate
 from maxmargin.training.tasks import Classification
+from maxmargin.training.weights import row_weights
 
 #: The tolerance of the final fit where the folds choose theirs.
 REFIT_TOL = 1e-3
@@ -249,7 +250,7 @@ shrinking, pack, random_state
     ) -> None:
         """Cross-validate, choose C, and prove the choice if asked to."""
         Cs = self._grid()
-        steps = _Steps(self, len(Cs) * len(folds), X, y)
+        steps = Steps(self, len(Cs) * len(folds), X, y)
         left = deadline.left()
         options: dict[str, Any] = {
             "solver": method,
@@ -325,10 +326,16 @@ shrinking, pack, random_state
         deadline: Deadline,
     ) -> None:
         """Train on all rows with the chosen C."""
-        solved = task.solve(
-            self.C_,
-            method,
-            None,
+        problems, solutions = train_classifier(
+            task.matrix,
+            labels,
+            len(classes),
+            row_weights(self.C_, self.class_weight, classes, labels, task.weights),
+            multi_class=self.multi_class,
+            loss=self.loss,
+            bias=task.bias,
+            penalize_bias=self.penalize_intercept,
+            solver=method,
             tol=self._final_tol,
             max_iter=self.max_iter,
             pack=self.pack,
@@ -336,7 +343,7 @@ shrinking, pack, random_state
             n_jobs=count_threads(self.n_jobs),
             time_limit=deadline.left(),
         )
-        model = Model.of_solutions(solved.problems, solved.solutions, classes, labels, self._plain_parameters(self.C_))
+        model = Model.of_solutions(problems, solutions, classes, labels, self._plain_parameters(self.C_))
         self._set(model)
         self._warn_unless_converged(model.training, X)
 
@@ -362,35 +369,3 @@ shrinking, pack, random_state
         model.n_features_in_ = self.n_features_in_
         model.coef_, model.intercept_ = held.task.coefficients(held.solved)
         return model
-
-    def _warn_about_folds(self, result: CrossValidation) -> None:
-        if not result.converged.all() and self.tol != "auto":
-            short = int((~result.converged).sum())
-            warnings.warn(
-                f"{short} of {result.converged.size} fits of folds ended before tol={self.tol}, with gaps up to "
-                f"{np.nanmax(result.gaps):.1e}; raise max_iter or time_limit, scale the columns, or leave out large C",
-                UserWarning,
-                stacklevel=5,
-            )
-
-
-class _Steps:
-    """Tells scikit-learn's callbacks and the terminal of each C and fold."""
-
-    def __init__(self, estimator: LinearSVCCV, count: int, X: Any, y: Any) -> None:
-        self.estimator, self.count, self.done = estimator, count, 0
-        self.lock = threading.Lock()
-        self.context = estimator._init_callback_context(max_subtasks=count, sequential_subtasks=False)
-        self.data = {"estimator": estimator, "X": X, "y": y, "metadata": {}}
-        self.context.call_on_fit_task_begin(**self.data)
-        self.heard = hasattr(estimator, "_skl_callbacks")
-
-    def __call__(self, held: Held, score: float) -> None:
-        with self.lock:
-            self.done += 1
-            if self.estimator.verbose:
-                print(f"fold {held.fold}  C {held.solved.C:<10.4g}  score {score:.4f}  gap {held.solved.gap:.1e}")
-            if self.heard and self.done <= self.count:
-                step = self.context.subcontext(task_name="C and fold", task_id=self.done - 1)
-                step.call_on_fit_task_begin(**self.data)
-                step.call_on_fit_task_end(**self.data)

@@ -6,6 +6,7 @@ calls ``_search``, and trains with the C it gets.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
 from numbers import Integral
@@ -40,6 +41,7 @@ class SearchesC:
 
     Cs: Any
     rule: str
+    tol: Any
     verbose: int
 
     C_: float
@@ -74,6 +76,16 @@ class SearchesC:
         note = result.note(best)
         if note is not None and self.rule == "best":
             warnings.warn(note, UserWarning, stacklevel=5)
+
+    def _warn_about_folds(self, result: CrossValidation) -> None:
+        if not result.converged.all() and self.tol != "auto":
+            short = int((~result.converged).sum())
+            warnings.warn(
+                f"{short} of {result.converged.size} fits of folds ended before tol={self.tol}, with gaps up to "
+                f"{np.nanmax(result.gaps):.1e}; raise max_iter or time_limit, scale the columns, or leave out large C",
+                UserWarning,
+                stacklevel=5,
+            )
 
 
 def results_table(result: CrossValidation) -> dict[str, Any]:
@@ -130,6 +142,29 @@ class Scored(BaseEstimator):
     def predict(self, X: Any) -> Any:  # noqa: ARG002
         """The predictions."""
         return self.predictions
+
+
+class Steps:
+    """Tells scikit-learn's callbacks and the terminal of each C and fold."""
+
+    def __init__(self, estimator: Any, count: int, X: Any, y: Any) -> None:
+        self.estimator, self.count, self.done = estimator, count, 0
+        self.lock = threading.Lock()
+        self.context = estimator._init_callback_context(max_subtasks=count, sequential_subtasks=False)
+        self.data = {"estimator": estimator, "X": X, "y": y, "metadata": {}}
+        self.context.call_on_fit_task_begin(**self.data)
+        self.heard = hasattr(estimator, "_skl_callbacks")
+
+    def __call__(self, held: Held, score: float) -> None:
+        """One of them is done."""
+        with self.lock:
+            self.done += 1
+            if self.estimator.verbose:
+                print(f"fold {held.fold}  C {held.solved.C:<10.4g}  score {score:.4f}  gap {held.solved.gap:.1e}")
+            if self.heard and self.done <= self.count:
+                step = self.context.subcontext(task_name="C and fold", task_id=self.done - 1)
+                step.call_on_fit_task_begin(**self.data)
+                step.call_on_fit_task_end(**self.data)
 
 
 def scorer_of(

@@ -323,6 +323,7 @@ class _Proving:
 
     def __post_init__(self) -> None:
         size = self.task.matrix.shape[0]
+        self.tols = [self.tol] * len(self.folds)
         self.width = FIRST_WIDTH  # of cells, as the ratio of their ends
         self.own = [self.task.on(np.bincount(train, minlength=size).astype(np.float64)) for train, _ in self.folds]
 
@@ -344,7 +345,7 @@ class _Proving:
     def _solve(self, fold: int, C: float, near: Solved | None, stop: StopFlag) -> tuple[Solved, Seen | None, float]:
         """One fold at one C, so closely that few wrong labels are without a proof; and the share of wrong labels."""
         own, rows = self.own[fold], self.rows[fold]
-        start, tol = seeds(near, C), self.tol
+        start, tol = seeds(near, C), self.tols[fold]
         while True:
             solved = own.solve(
                 C,
@@ -365,6 +366,7 @@ class _Proving:
             if enough or tol <= LAST_TOL or not solved.converged:
                 return solved, seen, share
             tol, start, near = max(FINER * tol, LAST_TOL), solved.solutions, solved
+            self.tols[fold] = tol  # the next C will need it as well
 
     def _proofs(self, fold: int, left: Seen, right: Seen) -> Proofs:
         return Proofs(left, right, self.rows[fold], self.own[fold].known_labels(self.rows[fold]))
