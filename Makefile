@@ -22,6 +22,7 @@ test: $(VENV)/dev
 
 bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.choosing
 	$(BIN)/python -m benchmarks.solvers
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.reader

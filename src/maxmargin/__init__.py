@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxmargin.estimators.linear_rank_svm import LinearRankSVM
+    from maxmargin.estimators.linear_rank_svm_cv import LinearRankSVMCV
     from maxmargin.estimators.linear_svc import LinearSVC
+    from maxmargin.estimators.linear_svc_cv import LinearSVCCV
     from maxmargin.estimators.model_files import load_model, save_model
     from maxmargin.io.svmlight import SvmlightError, load_svmlight
     from maxmargin.io.svmlight_writer import save_svmlight
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from maxmargin.solvers.sequential_dual import SequentialDual
     from maxmargin.solvers.solution import Report, Solution
     from maxmargin.solvers.solve import solve
+    from maxmargin.training.svm_path import Path, svm_path
 
 __version__ = "0.2.0.dev0"
 
@@ -45,12 +48,15 @@ _HOMES = {
     "ExponentiatedGradient": "maxmargin.solvers.exponentiated_gradient",
     "LOSSES": "maxmargin.problems.losses",
     "LinearRankSVM": "maxmargin.estimators.linear_rank_svm",
+    "LinearRankSVMCV": "maxmargin.estimators.linear_rank_svm_cv",
     "LinearSVC": "maxmargin.estimators.linear_svc",
+    "LinearSVCCV": "maxmargin.estimators.linear_svc_cv",
     "Loss": "maxmargin.problems.losses",
     "Matrix": "maxmargin.problems.matrix",
     "Method": "maxmargin.solvers.method",
     "MulticlassProblem": "maxmargin.problems.multiclass",
     "Newton": "maxmargin.solvers.newton",
+    "Path": "maxmargin.training.svm_path",
     "Pegasos": "maxmargin.solvers.pegasos",
     "PrimalCoordinateDescent": "maxmargin.solvers.primal_coordinate_descent",
     "RankingProblem": "maxmargin.problems.ranking",
@@ -66,6 +72,7 @@ _HOMES = {
     "save_model": "maxmargin.estimators.model_files",
     "save_svmlight": "maxmargin.io.svmlight_writer",
     "solve": "maxmargin.solvers.solve",
+    "svm_path": "maxmargin.training.svm_path",
 }
 
 __all__ = [
@@ -78,12 +85,15 @@ __all__ = [
     "DualCoordinateDescent",
     "ExponentiatedGradient",
     "LinearRankSVM",
+    "LinearRankSVMCV",
     "LinearSVC",
+    "LinearSVCCV",
     "Loss",
     "Matrix",
     "Method",
     "MulticlassProblem",
     "Newton",
+    "Path",
     "Pegasos",
     "PrimalCoordinateDescent",
     "RankingProblem",
@@ -98,6 +108,7 @@ __all__ = [
     "save_model",
     "save_svmlight",
     "solve",
+    "svm_path",
 ]
 
 

@@ -8,7 +8,8 @@ import maxmargin.problems.matrix
 from maxmargin import BinaryProblem, LinearSVC, Matrix, MulticlassProblem, RankingProblem, solve
 from maxmargin.models.model import linear_scores
 from maxmargin.training.classification import train_classifier
-from maxmargin.training.cross_validation import cross_validate
+from maxmargin.training.cross_validation import cross_validate, fold_numbers, folds_of
+from maxmargin.training.tasks import Classification
 
 from ..conftest import csr, random_problem
 
@@ -97,10 +98,11 @@ def test_threads_over_classes_share_the_matrix(checks):
 def test_cross_validation_over_three_C_and_three_folds_checks_the_matrix_once(checks, multi_class):
     rng = np.random.default_rng(3)
     X, labels = rng.normal(size=(60, 4)), np.arange(60) % 3
-    scores = cross_validate(X, labels, np.arange(3), [0.01, 0.1, 1.0], folds=3, multi_class=multi_class)
-    assert scores.accuracy.shape == (3, 3)
+    task = Classification(X, labels, 3, multi_class=multi_class)
+    scores = cross_validate(task, [0.01, 0.1, 1.0], folds_of(fold_numbers(labels, 3, seed=0)))
+    assert scores.scores.shape == (3, 3)
     assert len(checks) == 1
-    cross_validate(Matrix(X), labels, np.arange(3), [0.01], folds=3)
+    cross_validate(Classification(Matrix(X), labels, 3), [0.01], folds_of(fold_numbers(labels, 3, seed=0)))
     assert len(checks) == 2
 
 

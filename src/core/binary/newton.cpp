@@ -44,7 +44,7 @@ class Newton {
             hessian_.emplace(problem_, monitor);
         }
         if (smoothing_) {
-            smooth_.diagonal_times_C = first_width;
+            smooth_.diagonal_times_C = width_for(state.bounds.primal() - state.bounds.dual());
         }
     }
 
@@ -85,7 +85,7 @@ class Newton {
 
   private:
     static constexpr std::size_t most_dense = 1025;  // features and bias
-    static constexpr double first_width = 1.0;
+    static constexpr double first_width = 1.0, least_width = 1e-3;
     static constexpr double narrowing = 0.25;
     static constexpr double reach = 4.0;  // of near rows, in lengths of the step that they are collected for
     static constexpr double most_passes_per_stage = 2.0;  // for an exact end that may come too early
@@ -105,6 +105,15 @@ class Newton {
         double dual;        // at the alphas of w
         double smooth_gap;  // primal - dual of the smoothed problem: what Newton steps can still remove
     };
+
+    // The width at which smoothing cannot add more than the gap that there is: it is first_width without a start.
+    double width_for(double gap) const {
+        double C = 0.0;
+        for (const Variable& v : problem_.variables) {
+            C += v.C();
+        }
+        return std::clamp(4.0 * gap / C, least_width, first_width);
+    }
 
     double free_variables_cost() const { return FreeVariables<Rows>::cost(curved_.size(), problem_); }
 

@@ -104,6 +104,9 @@ void BinaryState::start(std::span<const double> alphas, std::span<const double> 
         std::vector<double> w;
         const double dual = dual_value(problem, w);
         offer_variables(dual, problem);
+        if (!weights.empty()) {
+            return;  // known weights are mostly better than those of variables that were scaled or clipped
+        }
         double primal = problem.regulariser().value(w);
         if (bias.free) {
             primal += set_best_bias(problem, w);

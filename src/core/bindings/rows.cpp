@@ -74,6 +74,7 @@ void bind_rows(nb::module_& m) {
     rows.def_static("dense", &dense_rows<float>, "values"_a.noconvert());
     rows.def_static("dense", &dense_rows<double>, "values"_a.noconvert());
     rows.def("mean_squared_norm", [](const PyRows& x) { return x.rows.mean_squared_norm(); });
+    rows.def("squared_norms", [](const PyRows& x) { return to_numpy(std::vector<double>(x.rows.squared_norms())); });
     rows.def("stored", [](const PyRows& x) { return x.rows.stored(); });
     m.def("score", &py_score, "rows"_a, "weights"_a, "intercepts"_a);
 }

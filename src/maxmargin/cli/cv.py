@@ -39,42 +39,50 @@ def cv(data: str, Cs: tuple[float, ...], folds: int, **given: Any) -> int:
     from maxmargin.cli.output import Bar, Output, table
     from maxmargin.io.data import read_data
     from maxmargin.solvers.threads import count_threads
-    from maxmargin.training.cross_validation import cross_validate
+    from maxmargin.training.cross_validation import check_count, cross_validate, fold_numbers, folds_of
+    from maxmargin.training.tasks import Classification
 
     output = Output(given["quiet"], given["as_json"])
     Cs = tuple(sorted(set(Cs or DEFAULT_CS)))
     loaded = read_data(source(data), read_options(**given))
     classes, labels = labels_and_classes(loaded, data)
     start = time.perf_counter()
+    options = solver_options(given)
+    task = Classification(
+        loaded.X,
+        labels,
+        len(classes),
+        class_weight=class_weights(given["class_weight"], classes),
+        classes=classes,
+        **{name: options.pop(name) for name in ("multi_class", "loss", "bias", "penalize_bias")},
+    )
+    numbers = fold_numbers(labels, check_count(folds, len(labels)), given["seed"])
     with Bar(output, "cross-validating") as bar:
-        finished: list[int] = []
+        steps, finished = folds * len(Cs), [0]
 
-        def on_fold(fold: int) -> None:
-            finished.append(fold)
-            bar.show(len(finished) / folds, f"{len(finished)} of {folds} folds")
+        def on_step(*_: Any) -> None:
+            finished[0] += 1
+            bar.show(finished[0] / steps, f"{finished[0]} of {steps} trainings")
 
         scores = cross_validate(
-            loaded.X,
-            labels,
-            classes,
+            task,
             Cs,
-            folds=folds,
+            folds_of(numbers),
             seed=given["seed"],
-            class_weight=class_weights(given["class_weight"], classes),
             n_jobs=count_threads(given["jobs"]),
-            on_fold=on_fold,
-            **solver_options(given),
+            on_step=on_step,
+            **options,
         )
-    means, deviations = scores.accuracy.mean(axis=1), scores.accuracy.std(axis=1)
-    best = int(means.argmax())
-    reached = bool((scores.gap <= given["tol"]).all())
+    means, deviations = scores.means, scores.deviations
+    best = scores.best()
+    reached = bool(scores.converged.all())
     fields = {
         "best_C": Cs[best],
         "accuracy": float(means[best]),
         "results": [
             {"C": C, "accuracy": mean, "deviation": deviation, "folds": row, "gap": gap}
             for C, mean, deviation, row, gap in zip(
-                Cs, means, deviations, scores.accuracy, scores.gap.max(axis=1), strict=True
+                Cs, means, deviations, scores.scores, scores.gaps.max(axis=1), strict=True
             )
         ],
         "converged": reached,
@@ -82,7 +90,7 @@ def cv(data: str, Cs: tuple[float, ...], folds: int, **given: Any) -> int:
     }
     rows = [
         [f"{C:g}", f"{100 * mean:.3f} %", f"{100 * deviation:.3f} %", f"{max(gap, 0.0):.1e}"]
-        for C, mean, deviation, gap in zip(Cs, means, deviations, scores.gap.max(axis=1), strict=True)
+        for C, mean, deviation, gap in zip(Cs, means, deviations, scores.gaps.max(axis=1), strict=True)
     ]
     output.results(
         fields,

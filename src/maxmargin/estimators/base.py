@@ -17,8 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxmargin.models.model import NO_CLASSES, Model, Training, linear_scores
 from maxmargin.problems.csr import Csr
 from maxmargin.problems.losses import Floats
+from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.scaling import describe_scales
 from maxmargin.solvers.solution import describe_shortfall
+from maxmargin.training.balls import EPSILON, safe_gap
 
 
 class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
@@ -68,9 +70,51 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         scores = self._scores(X)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
+    def decision_bounds(self, X: Any) -> tuple[Floats, Floats, Floats]:
+        """Scores of the rows, and bounds that are proved to hold the scores of the exact optimum.
+
+        By strong convexity the weights of the optimum are within ``sqrt(2 (primal - dual))`` of those of the model, so
+        that its scores are within that times the length of a row (with its constant column). Where the bounds of a
+        classifier have one sign, or those of one class lie above all others, more training cannot change the label.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores, low, high : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            ``decision_function(X)`` and its bounds.
+        """
+        check_is_fitted(self, "coef_")
+        if not hasattr(self, "primal_objective_"):
+            raise ValueError("this model knows no certificate, as it was read from another program's file")
+        if not getattr(self, "penalize_intercept", True):
+            raise ValueError(
+                "decision_bounds has no proof for an intercept outside the regulariser; use penalize_intercept=True"
+            )
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
+        matrix = Matrix(X)
+        coef = _dense(self.coef_)
+        scores = matrix.scores(np.asfortranarray(coef), self.intercept_)
+        lengths = matrix.lengths(self._constant())[:, np.newaxis]
+        radius = np.sqrt(2.0 * safe_gap(np.atleast_1d(self.primal_objective_), np.atleast_1d(self.dual_objective_)))
+        if getattr(self, "multi_class", "ovr") != "ovr" and len(coef) == 1:
+            radius = np.sqrt(2.0) * radius  # the difference of two classes
+        sizes = np.sqrt(np.sum(coef**2, axis=1)) + np.abs(self.intercept_)
+        width = lengths * radius + (coef.shape[1] + 4) * EPSILON * np.maximum(lengths, 1.0) * sizes
+        if scores.shape[1] == 1:
+            scores, width = scores.ravel(), width.ravel()
+        return scores, scores - width, scores + width
+
+    def _constant(self) -> float:
+        """The value of the constant column, 0 without one."""
+        return 0.0
+
     def _scores(self, X: Any) -> Floats:
         """``X @ coef_.T + intercept_`` of rows that are checked first."""
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         if issparse(self.coef_):  # after sparsify()
             return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
@@ -88,7 +132,11 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _to_model(self) -> Model:
         """What a model file holds of this estimator."""
-        check_is_fitted(self)
+        return self._to_model_as(type(self).__name__, self.get_params(deep=False))
+
+    def _to_model_as(self, estimator: str, parameters: dict[str, Any]) -> Model:
+        """The same under the name of an estimator, with its parameters."""
+        check_is_fitted(self, "coef_")
         training = None
         if hasattr(self, "primal_objective_"):
             several = np.ndim(self.primal_objective_) > 0
@@ -105,8 +153,8 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             )
         names = getattr(self, "feature_names_in_", None)
         return Model(
-            estimator=type(self).__name__,
-            parameters=self.get_params(deep=False),
+            estimator=estimator,
+            parameters=parameters,
             classes=getattr(self, "classes_", NO_CLASSES),
             coef=_dense(self.coef_),
             intercept=self.intercept_,

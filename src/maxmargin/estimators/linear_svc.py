@@ -224,13 +224,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
         method = self._method()
         deadline = Deadline(self.time_limit)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-        if y.dtype.kind not in "iubSU":  # whole numbers and texts are classes; to ask takes as long as to sort them
-            check_classification_targets(y)
-        classes, labels = encode_labels(y)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes"
-            )
+        classes, labels = check_classes(y)
         weight: Floats | None = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -242,7 +236,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             len(classes),
             row_weights(self.C, self.class_weight, classes, labels, weight),
             multi_class=self.multi_class,
-            seed=_seed(self.random_state),
+            seed=seed_of(self.random_state),
             listeners=self._start_callbacks(X, y, sample_weight, classes, problems),
             bias=self.intercept_scaling if self.fit_intercept else 0.0,
             penalize_bias=self.penalize_intercept,
@@ -276,6 +270,10 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             The label with the largest score.
         """
         return labels_of_scores(self.decision_function(X), self.classes_)
+
+    def _constant(self) -> float:
+        """The value of the constant column, 0 without one."""
+        return self.intercept_scaling if self.fit_intercept else 0.0
 
     def _method(self) -> Method:
         """The method that the parameters ask for; an error for parameters that do not go together."""
@@ -350,7 +348,17 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
         return {"coef_": rows[:, :-1], "intercept_": bias * rows[:, -1], "classes_": classes}
 
 
-def _seed(random_state: Any) -> int:
+def check_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The classes, and which of them each row has; an error when there is nothing to tell apart."""
+    if y.dtype.kind not in "iubSU":  # whole numbers and texts are classes; to ask takes as long as to sort them
+        check_classification_targets(y)
+    classes, labels = encode_labels(y)
+    if len(classes) < 2:
+        raise ValueError(f"y holds one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes")
+    return classes, labels
+
+
+def seed_of(random_state: Any) -> int:
     """A number as it is, None as 0, and the next number of a generator."""
     if random_state is None or isinstance(random_state, Integral):
         return int(random_state or 0)

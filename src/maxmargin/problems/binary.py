@@ -156,6 +156,10 @@ class BinaryProblem(Problem):
             low, high = (b, high) if slope < 0 else (low, b)
         return (low + high) / 2 / self.bias
 
+    def losses_at(self, scores: Floats) -> float:
+        """The losses of all rows, by their scores."""
+        return float(self.loss.primal(1.0 - self.y * scores, self.C).sum())
+
     def primal(self, w: ArrayLike) -> float:
         """The objective at weights whose last entry is the bias."""
         w = np.asarray(w, dtype=np.float64)
@@ -171,6 +175,14 @@ class BinaryProblem(Problem):
             return -np.inf
         sums = np.append(self.X.T @ signed, self.bias * signed.sum())
         return float(self.loss.dual_terms(alpha, self.C).sum()) - self.regulariser.conjugate(sums)
+
+    def dual_parts(self, alpha: ArrayLike) -> tuple[float, float]:
+        """``A`` and ``B = sum_i D_ii alpha_i^2`` of the dual value, which is ``A - B / 2 - |w(alpha)|^2 / 2``."""
+        alpha = np.asarray(alpha, dtype=np.float64)
+        linear = float(alpha.sum())
+        if not self.loss.is_curved:
+            return linear, 0.0
+        return linear, 2.0 * (linear - float(self.loss.dual_terms(alpha, self.C).sum()))
 
     def certificate(self, w: ArrayLike, alpha: ArrayLike) -> Certificate:
         """The two bounds that weights and dual variables prove."""

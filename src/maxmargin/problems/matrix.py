@@ -64,6 +64,10 @@ class Matrix:
         """The mean of ``|x_i|^2``; norms are computed when first needed, and with them NaN and infinity are found."""
         return self.rows.mean_squared_norm()
 
+    def lengths(self, bias: float = 0.0) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """``|x_i|`` of rows with a constant column of this value."""
+        return np.asarray(np.sqrt(self.rows.squared_norms() + bias**2))
+
     def scores(self, coef: np.ndarray[Any, np.dtype[np.float64]], intercept: Any) -> Any:
         """``X @ coef.T + intercept``, one column per row of ``coef``; fastest where ``coef`` is in Fortran order."""
         return _core.score(self.rows, np.ascontiguousarray(coef.T), np.ascontiguousarray(intercept))

@@ -129,7 +129,9 @@ class MulticlassProblem(Problem):
 
     def slacks(self, weights: ArrayLike) -> Floats:
         """``z_i^m`` for all rows and classes; 0 for a row's own class."""
-        scores = self.scores(weights)
+        return self._slacks_at(self.scores(weights))
+
+    def _slacks_at(self, scores: Floats) -> Floats:
         rows = np.arange(len(self.y))
         slacks = 1.0 - scores[rows, self.y][:, np.newaxis] + scores
         slacks[rows, self.y] = 0.0
@@ -138,9 +140,13 @@ class MulticlassProblem(Problem):
     def primal(self, weights: ArrayLike) -> float:
         """The objective at weights of shape (classes, features + 1)."""
         weights = np.asarray(weights, dtype=np.float64)
-        slacks = np.maximum(self.slacks(weights), 0.0)
+        return SquaredNorm().value(weights) + self.losses_at(self.scores(weights))
+
+    def losses_at(self, scores: Floats) -> float:
+        """The losses of all rows, by their scores of all classes."""
+        slacks = np.maximum(self._slacks_at(scores), 0.0)
         losses = slacks.max(axis=1) if self.formulation == "crammer_singer" else slacks.sum(axis=1)
-        return SquaredNorm().value(weights) + float(self.C @ losses)
+        return float(self.C @ losses)
 
     def dual_coef(self, alpha: Any) -> Csr:
         """``beta`` as a sparse matrix of shape (classes, rows), with which ``w(alpha) == beta @ X``."""
@@ -190,6 +196,10 @@ class MulticlassProblem(Problem):
         if np.any(dense < 0) or np.any(largest > self.C * (1 + ROUNDING)) or np.any(own != 0):
             return -np.inf
         return float(dense.sum()) - SquaredNorm().conjugate(self.weights(alpha))
+
+    def dual_parts(self, alpha: Any) -> tuple[float, float]:
+        """The linear part of the dual value; its diagonal is 0."""
+        return float(as_lists(alpha, self.shape[0], self.n_classes).data.sum()), 0.0
 
     def certificate(self, weights: ArrayLike, alpha: Any) -> Certificate:
         """The two bounds that weights and dual variables prove."""

@@ -40,3 +40,7 @@ class Problem:
     def points_of(self, state: Any) -> Floats | None:  # noqa: ARG002, for problems that have some
         """Where a similar problem may start from, beside dual variables; only rankings have such points."""
         return None
+
+    def dual_parts(self, alpha: Any) -> tuple[float, float] | None:  # noqa: ARG002
+        """The linear part of the dual value and twice its diagonal part; None where variables are no start."""
+        return None

@@ -75,6 +75,25 @@ def problems_of(multi_class: str, n_classes: int) -> list[int | None]:
     return list(positive_classes(n_classes)) if multi_class == "ovr" else [None]
 
 
+def make_problem(
+    matrix: Matrix,
+    labels: NDArray[np.intp],
+    n_classes: int,
+    positive: int | None,
+    C: Any,
+    *,
+    multi_class: str,
+    loss: str,
+    bias: float,
+    penalize_bias: bool,
+) -> Any:
+    """One of the problems of a classification, by its positive class, or the one over all classes."""
+    if positive is None:
+        return MulticlassProblem(matrix, labels, C, formulation=multi_class, n_classes=n_classes, bias=bias)
+    y = np.where(labels == positive, np.int8(1), np.int8(-1))
+    return BinaryProblem(matrix, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias)
+
+
 def choose_method(
     solver: str | Method,
     multi_class: str,
@@ -194,11 +213,17 @@ def train_classifier(
     heard = listeners or [Silent()] * len(positives)
 
     def problem_of(task: int) -> Any:
-        positive = positives[task]
-        if positive is None:
-            return MulticlassProblem(matrix, labels, C, formulation=multi_class, n_classes=n_classes, bias=bias)
-        y = np.where(labels == positive, np.int8(1), np.int8(-1))
-        return BinaryProblem(matrix, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias)
+        return make_problem(
+            matrix,
+            labels,
+            n_classes,
+            positives[task],
+            C,
+            multi_class=multi_class,
+            loss=loss,
+            bias=bias,
+            penalize_bias=penalize_bias,
+        )
 
     def train(group: range, stop: StopFlag) -> list[tuple[Any, Solution]]:
         problems = [problem_of(task) for task in group]

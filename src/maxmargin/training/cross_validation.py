@@ -1,32 +1,135 @@
-"""k-fold cross-validation over several C without copying a row.
+"""Cross-validation over several C without copying a row.
 
-Rows of weight zero take no part in training, so a fold is left out by its weights, and all folds share the matrix and
-its row norms. Within a fold each C starts from the dual variables of the one before.
+Rows of weight zero take no part in training, so a fold is left out by its weights, and all folds share the matrix, its
+norms and its packed copy. Within a fold each C is seeded by the one before (`maxmargin.training.path`). Folds are
+spread over threads; the result does not depend on how many there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from maxmargin._core import StopFlag
-from maxmargin.models.model import best_index, linear_scores, weight_rows
 from maxmargin.problems.losses import Floats
-from maxmargin.problems.matrix import Matrix
-from maxmargin.solvers.solution import Solution
+from maxmargin.problems.ranking import NothingToRankError
+from maxmargin.solvers.deadline import Deadline
+from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import map_threads
-from maxmargin.training.classification import train_classifier
-from maxmargin.training.weights import row_weights
+from maxmargin.training.path import follow
+from maxmargin.training.tasks import Solved, Task
+
+#: Rows to train on and rows to test on.
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+#: Mean scores this close are equal: their difference is rounding.
+SAME = 1e-12
+#: How C is chosen from the scores.
+RULES = ("best", "one_standard_error")
 
 
-class Scores(NamedTuple):
-    """Accuracy and worst certified gap for each C (rows) and fold (columns)."""
+class Held(NamedTuple):
+    """What is known when one C of one fold is solved, for those who score it.
 
-    accuracy: Floats
-    gap: Floats
+    Attributes
+    ----------
+    fold : int
+        Which fold.
+    number : int
+        Which C, by its place among those given.
+    solved : Solved
+        The problems and their solutions.
+    rows : ndarray
+        The rows left out.
+    scores : ndarray of shape (len(rows), columns)
+        Their scores.
+    task : Task
+        The task over the rows trained on.
+    """
+
+    fold: int
+    number: int
+    solved: Solved
+    rows: NDArray[np.intp]
+    scores: Floats
+    task: Task
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Scores of rows that were left out, for each C (rows) and fold (columns).
+
+    Attributes
+    ----------
+    Cs : ndarray of shape (n_Cs,)
+        The values of C, as given.
+    scores : ndarray of shape (n_Cs, n_folds)
+        Accuracy, share of pairs in order, or what the scorer says; larger is better.
+    right : ndarray of shape (n_Cs, n_folds)
+        Rows labelled as they should be; NaN for tasks without labels.
+    sizes : ndarray of shape (n_folds,)
+        Rows left out in each fold.
+    gaps : ndarray of shape (n_Cs, n_folds)
+        The largest certified gap of each training.
+    converged : ndarray of shape (n_Cs, n_folds)
+        Whether each training reached its tolerance.
+    fit_seconds, score_seconds : ndarray of shape (n_Cs, n_folds)
+        Time.
+    held_out : ndarray of shape (n_Cs, rows, columns) or None
+        Scores of each row by the model that was trained without it, if they were kept; NaN for rows in no fold.
+    """
+
+    Cs: Floats
+    scores: Floats
+    right: Floats
+    sizes: NDArray[np.intp]
+    gaps: Floats
+    converged: NDArray[np.bool_]
+    fit_seconds: Floats
+    score_seconds: Floats
+    held_out: Floats | None = field(default=None, repr=False)
+
+    @property
+    def means(self) -> Floats:
+        """Mean score of each C over the folds."""
+        return np.asarray(self.scores.mean(axis=1))
+
+    @property
+    def deviations(self) -> Floats:
+        """Standard deviation of the scores of each C over the folds, as scikit-learn's ``std_test_score``."""
+        return np.asarray(self.scores.std(axis=1))
+
+    def best(self, rule: str = "best") -> int:
+        """Which C to take.
+
+        "best": the highest mean score; among equal ones most rows labelled right, then the smallest C.
+        "one_standard_error": the smallest C whose mean is within one standard error of the best one's (Breiman et al.
+        1984), which is a simpler model that is as good as far as the folds can tell.
+        """
+        if rule not in RULES:
+            raise ValueError(f"rule={rule!r} is unknown; choose from {list(RULES)}")
+        means = np.where(np.isnan(self.means), -np.inf, self.means)
+        top = means.max()
+        equal = means >= top - SAME * max(abs(top), 1.0)
+        counts = np.where(equal, np.nan_to_num(self.right.sum(axis=1)), -1.0)
+        equal &= counts == counts.max()
+        best = min(np.flatnonzero(equal).tolist(), key=lambda k: self.Cs[k])
+        if rule == "best" or self.scores.shape[1] < 2:
+            return int(best)
+        error = self.scores[best].std(ddof=1) / np.sqrt(self.scores.shape[1])
+        near = np.flatnonzero(means >= means[best] - error)
+        return int(min([best, *near.tolist()], key=lambda k: self.Cs[k]))
+
+    def note(self, best: int) -> str | None:
+        """A word of advice when the best C is at the end of the grid; None if it is not."""
+        if len(self.Cs) < 2 or self.Cs[best] not in (self.Cs.min(), self.Cs.max()):
+            return None
+        end, other = ("smallest", "smaller") if self.Cs[best] == self.Cs.min() else ("largest", "larger")
+        return f"the best C, {self.Cs[best]:g}, is the {end} of the grid; {other} ones may be better"
 
 
 def fold_numbers(labels: NDArray[np.intp], folds: int, seed: int) -> NDArray[np.intp]:
@@ -47,99 +150,151 @@ def fold_numbers(labels: NDArray[np.intp], folds: int, seed: int) -> NDArray[np.
     return numbers
 
 
+def group_fold_numbers(groups: ArrayLike, folds: int, seed: int) -> NDArray[np.intp]:
+    """The fold of each row such that groups stay whole: in random order, each group to the fold with fewest rows.
+
+    Examples
+    --------
+    >>> from maxmargin.training.cross_validation import group_fold_numbers
+    >>> numbers = group_fold_numbers(["a", "b", "a", "c", "b"], folds=3, seed=0)
+    >>> bool(numbers[0] == numbers[2]), len(set(numbers.tolist()))
+    (True, 3)
+    """
+    names, group_of = np.unique(np.asarray(groups), return_inverse=True)
+    if not 2 <= folds <= len(names):
+        raise ValueError(f"the number of folds must lie between 2 and the number of groups ({len(names)}), not {folds}")
+    counts = np.bincount(group_of)
+    order = np.random.RandomState(seed).permutation(len(names))
+    order = order[np.argsort(-counts[order], kind="stable")]  # large ones first, so that sizes come out even
+    sizes = np.zeros(folds, dtype=np.intp)
+    fold_of_group = np.empty(len(names), dtype=np.intp)
+    for group in order:
+        smallest = int(sizes.argmin())
+        fold_of_group[group] = smallest
+        sizes[smallest] += counts[group]
+    return fold_of_group[group_of]
+
+
+def folds_of(numbers: NDArray[np.intp]) -> list[Fold]:
+    """Each fold as the rows to train on and the rows to test on."""
+    return [(np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)) for fold in range(numbers.max() + 1)]
+
+
+def check_count(folds: int, rows: int) -> int:
+    """The number of folds, checked."""
+    if not 2 <= folds <= rows:
+        raise ValueError(f"the number of folds must lie between 2 and the number of rows ({rows}), not {folds}")
+    return folds
+
+
 def cross_validate(
-    X: Any,
-    labels: NDArray[np.intp],
-    classes: NDArray[Any],
+    task: Task,
     Cs: Sequence[float],
+    folds: Iterable[Fold],
     *,
-    folds: int = 5,
-    seed: int = 0,
-    class_weight: Mapping[Any, float] | str | None = None,
-    bias: float = 1.0,
-    multi_class: str = "ovr",
+    solver: str | Method = "auto",
+    score: Callable[[Held], float] | None = None,
     n_jobs: int = 1,
-    on_fold: Callable[[int], None] | None = None,
+    keep_scores: bool = False,
+    on_step: Callable[[Held, float], None] | None = None,
+    time_limit: float | None = None,
+    stop: StopFlag | None = None,
     **options: Any,
-) -> Scores:
-    """Accuracy on rows that were left out, for every C and fold.
+) -> CrossValidation:
+    """Scores of rows that were left out, for every C and fold.
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (rows, features)
-        Used where it lies.
-    labels : array of shape (rows,)
-        Which class each row has, as a position in ``classes``.
-    classes : array
-        The labels of the classes.
+    task : Task
+        What is learned: a `Classification` or a `Ranking` over one matrix.
     Cs : sequence of float
-        Weights of the loss to try.
-    folds : int, default=5
-        How many parts.
-    seed : int, default=0
-        Decides the folds and the solvers' random choices.
-    class_weight : dict or "balanced", optional
-        Weight of each class, computed without the rows left out.
-    bias : float, default=1.0
-        Value of the constant column; 0 means no intercept.
-    multi_class : {"ovr", "crammer_singer", "weston_watkins"}, default="ovr"
-        One problem per class, or one over all classes.
+        Weights of the loss to try, in any order.
+    folds : iterable of (train, test)
+        Rows by number, as scikit-learn's splitters give them: train and test may leave out rows, and a row that is
+        listed twice for training counts twice.
+    solver : str or Method, default="auto"
+        The method.
+    score : callable, optional
+        How good a `Held` is; by default the accuracy, or the share of pairs in order.
     n_jobs : int, default=1
         Threads over folds. The result does not depend on it.
-    on_fold : callable, optional
-        Called with the number of each fold when it is done.
+    keep_scores : bool, default=False
+        Whether the scores of the rows left out are kept.
+    on_step : callable, optional
+        Called with each `Held` and its score, from the thread that made it.
+    time_limit : float, optional
+        Seconds for everything. Each thread shares what is left of them evenly between what it has still to do.
+    stop : StopFlag, optional
+        Setting it from another thread ends everything.
     **options
-        Passed to ``solve``, and ``loss`` and ``penalize_bias``.
+        Passed to ``solve``.
 
     Returns
     -------
-    Scores
-        Two arrays of shape (len(Cs), folds).
+    CrossValidation
+        Arrays of shape (len(Cs), folds).
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.datasets import load_iris
-    >>> from maxmargin.training.cross_validation import cross_validate
+    >>> from maxmargin.training.cross_validation import cross_validate, fold_numbers, folds_of
+    >>> from maxmargin.training.tasks import Classification
     >>> X, y = load_iris(return_X_y=True)
-    >>> scores = cross_validate(X, y, np.arange(3), [0.01, 1.0])
-    >>> scores.accuracy.shape, bool(scores.accuracy.mean() > 0.8)
-    ((2, 5), True)
+    >>> result = cross_validate(Classification(X, y, 3), [0.01, 1.0], folds_of(fold_numbers(y, 5, seed=0)))
+    >>> result.scores.shape, float(result.Cs[result.best()])
+    ((2, 5), 1.0)
     """
-    if not 2 <= folds <= len(labels):
-        raise ValueError(f"the number of folds must lie between 2 and the number of rows ({len(labels)}), not {folds}")
-    numbers = fold_numbers(labels, folds, seed)
-    matrix = Matrix.of(X)
-    matrix.problems = folds * len(Cs)
+    parts = [(np.asarray(train), np.asarray(test)) for train, test in folds]
+    values = np.asarray(Cs, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    shape = (len(values), len(parts))
+    scores, right, gaps, fitting, scoring = (np.full(shape, np.nan) for _ in range(5))
+    converged = np.zeros(shape, dtype=bool)
+    task.matrix.problems = max(task.matrix.problems, len(values) * len(parts))
+    deadline = Deadline(time_limit)
+    rounds = -(-len(parts) // n_jobs)
+    size = task.matrix.shape[0]
+    held_out = np.full((len(values), size, task.columns), np.nan) if keep_scores else None
 
-    def run(fold: int, stop: StopFlag) -> tuple[Floats, Floats]:
-        out = numbers == fold
-        kept = np.where(out, 0.0, 1.0)
-        accuracy, gap = np.zeros(len(Cs)), np.zeros(len(Cs))
-        starts: list[Solution] | None = None
-        for k in np.argsort(Cs, kind="stable"):
-            if stop.is_set():
-                break
-            _, solutions = train_classifier(
-                matrix,
-                labels,
-                len(classes),
-                row_weights(Cs[k], class_weight, classes, labels, kept),
-                multi_class=multi_class,
-                seed=seed,
-                bias=bias,
-                starts=starts,
-                stop=stop,
-                **options,
-            )
-            starts = solutions
-            weights = weight_rows([solution.weights for solution in solutions])
-            scores = linear_scores(matrix, weights[:, :-1], bias * weights[:, -1])
-            accuracy[k] = np.mean(best_index(scores)[out] == labels[out])
-            gap[k] = max(solution.certificate.gap for solution in solutions)
-        if on_fold is not None:
-            on_fold(fold)
-        return accuracy, gap
+    def run(fold: int, stop: StopFlag) -> None:
+        train, test = parts[fold]
+        own = task.on(np.bincount(train, minlength=size).astype(np.float64))
+        left = deadline.left()
+        limit = None if left is None else left / (rounds - fold // n_jobs)
+        begin = time.perf_counter()
+        try:
+            for k, solved in zip(
+                order,
+                follow(own, values[order].tolist(), solver=solver, time_limit=limit, stop=stop, **options),
+                strict=True,
+            ):
+                fitted = time.perf_counter()
+                held = Held(fold, int(k), solved, test, own.scores(solved)[test], own)
+                scores[k, fold] = own.score(held.scores, test) if score is None else score(held)
+                right[k, fold] = own.right(held.scores, test)
+                gaps[k, fold] = solved.gap
+                converged[k, fold] = solved.converged
+                if held_out is not None:
+                    held_out[k, test] = held.scores
+                if on_step is not None:
+                    on_step(held, scores[k, fold])
+                fitting[k, fold], scoring[k, fold] = fitted - begin, time.perf_counter() - fitted
+                begin = time.perf_counter()
+                if stop.is_set():
+                    return
+        except NothingToRankError as error:
+            raise NothingToRankError(f"fold {fold}: {error}") from error
 
-    results = map_threads(run, range(folds), n_jobs)
-    return Scores(np.array([accuracy for accuracy, _ in results]).T, np.array([gap for _, gap in results]).T)
+    map_threads(run, range(len(parts)), n_jobs, stop)
+    return CrossValidation(
+        Cs=values,
+        scores=scores,
+        right=right,
+        sizes=np.array([len(test) for _, test in parts]),
+        gaps=gaps,
+        converged=converged,
+        fit_seconds=fitting,
+        score_seconds=scoring,
+        held_out=held_out,
+    )

@@ -1,0 +1,187 @@
+"""Bounds of the optimum's scores and certified choices of C, against solutions that are as good as exact."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from maxmargin import BinaryProblem, LinearRankSVM, LinearSVC, solve
+from maxmargin.training.balls import Pair, Proofs, Seen
+from maxmargin.training.choice import choose_in_range, choose_on_grid
+from maxmargin.training.cross_validation import cross_validate, fold_numbers, folds_of
+from maxmargin.training.tasks import Classification
+from tests.conftest import random_problem
+
+KINDS = [
+    ("ovr", "hinge", 2),
+    ("ovr", "squared_hinge", 2),
+    ("ovr", "least_squares", 2),
+    ("ovr", "squared_hinge", 3),
+    ("ovr", "hinge", 3),
+    ("crammer_singer", "hinge", 3),
+    ("crammer_singer", "hinge", 2),
+    ("weston_watkins", "hinge", 3),
+]
+
+
+def noisy(classes, rows=90, features=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, features))
+    labels = (X[:, :classes] + 0.8 * rng.normal(size=(rows, classes))).argmax(axis=1)
+    labels[:classes] = np.arange(classes)
+    return X, labels
+
+
+def exact_scores(task, C):
+    solved = task.solve(C, task.method("auto"), None, tol=1e-12)
+    return task.scores(solved)
+
+
+@pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-5])
+@pytest.mark.parametrize(("multi_class", "loss", "classes"), KINDS)
+def test_decision_bounds_hold_the_scores_of_the_optimum(multi_class, loss, classes, tol):
+    X, labels = noisy(classes)
+    for C in (0.01, 10.0):
+        model = LinearSVC(loss, C=C, multi_class=multi_class, tol=tol, intercept_scaling=2.0).fit(X, labels)
+        exact = LinearSVC(loss, C=C, multi_class=multi_class, tol=1e-13, intercept_scaling=2.0).fit(X, labels)
+        scores, low, high = model.decision_bounds(X)
+        truth = exact.decision_function(X)
+        np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-12)
+        assert np.all(low <= truth)
+        assert np.all(truth <= high)
+        width = np.sqrt(2 * np.max(np.atleast_1d(model.primal_objective_ - model.dual_objective_)))
+        assert np.max(high - low) <= 2 * np.sqrt(2) * width * np.sqrt((X**2).sum(axis=1).max() + 4.0) + 1e-3
+
+
+def test_decision_bounds_of_a_ranking_hold_the_scores_of_the_optimum():
+    X, labels = noisy(3)
+    scores, low, high = LinearRankSVM(C=5.0, tol=0.05).fit(X, labels).decision_bounds(X)
+    truth = LinearRankSVM(C=5.0, tol=1e-12).fit(X, labels).decision_function(X)
+    assert np.all((low <= truth) & (truth <= high))
+    assert np.all((low < scores) & (scores < high))
+
+
+def test_decision_bounds_have_no_proof_for_a_free_intercept():
+    X, labels = noisy(2)
+    model = LinearSVC(penalize_intercept=False).fit(X, labels)
+    with pytest.raises(ValueError, match="no proof for an intercept outside the regulariser"):
+        model.decision_bounds(X)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.5, 10.0])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "least_squares"])
+def test_the_optimum_between_two_solutions_is_in_the_ball(loss, ratio):
+    X, y = random_problem(rows=60)
+    for C, tol in ((1e-3, 1e-2), (0.1, 1e-4), (10.0, 1e-1)):
+        points = []
+        for own in (C, ratio * C):
+            problem = BinaryProblem(X, y, own, loss=loss, bias=1.0)
+            points.append(Seen([problem], [solve(problem, tol=tol)], own, np.arange(60)).points[0])
+        pair = Pair(*points)
+        for between in np.geomspace(C, ratio * C, 7):
+            mixture = pair.at(between)
+            exact = solve(BinaryProblem(X, y, between, loss=loss, bias=1.0), tol=1e-13).weights
+            w = (1 - mixture.s) * points[0].weights + mixture.s * points[1].weights
+            v = (1 - mixture.t) * points[0].sums + mixture.t * points[1].sums
+            distance = np.linalg.norm(exact - 0.5 * (w + between * v))
+            assert distance <= mixture.radius(between, between) + 1e-9
+
+
+def test_the_ball_of_an_exact_solution_is_that_of_shibagaki_et_al():
+    X, y = random_problem(rows=60)
+    problem = BinaryProblem(X, y, 0.5, bias=1.0)
+    solution = solve(problem, tol=1e-14)
+    seen = Seen([problem], [solution], 0.5, np.arange(60))
+    mixture = Pair(seen.points[0], seen.points[0]).at(0.5)
+    for C in (0.3, 0.5, 0.8):
+        expected = 0.5 * abs(C / 0.5 - 1) * np.linalg.norm(solution.weights)
+        assert mixture.radius(C, C) == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize(("multi_class", "loss", "classes"), KINDS)
+def test_what_is_proved_about_labels_is_true_for_every_C_between(multi_class, loss, classes):
+    X, labels = noisy(classes)
+    task = Classification(X, labels, classes, multi_class=multi_class, loss=loss)
+    rows = np.arange(len(labels))
+    for ends, tol in (((0.05, 0.08), 1e-6), ((0.5, 2.0), 1e-3), ((3.0, 3.0), 1e-1)):
+        seen = []
+        for C in ends:
+            solved = task.solve(C, task.method("auto"), None, tol=tol)
+            seen.append(Seen(solved.problems, solved.solutions, C, rows))
+        proofs = Proofs(*seen, rows, task.known_labels(rows))
+        wrong, right = proofs.wrong(*ends), proofs.right(*ends)
+        assert not np.any(wrong & right)
+        for C in np.geomspace(*ends, 5):
+            truth = task.is_right(exact_scores(task, C), rows)
+            assert not np.any(truth[wrong])
+            assert np.all(truth[right])
+        if tol == 1e-6:
+            at_end = proofs.wrong(ends[0], ends[0]) | proofs.right(ends[0], ends[0])
+            assert at_end.mean() > 0.9  # the proofs are not empty
+
+
+@pytest.mark.parametrize(("multi_class", "loss", "classes"), KINDS)
+def test_no_C_of_a_dense_grid_is_better_than_the_certified_one(multi_class, loss, classes):
+    X, labels = noisy(classes, rows=60)
+    task = Classification(X, labels, classes, multi_class=multi_class, loss=loss)
+    folds = folds_of(fold_numbers(labels, 3, seed=0))
+    seen = []
+    choice = choose_in_range(
+        task, [0.01, 1.0], folds, cv_tol=0.05, on_value=lambda C, error: seen.append((C, error)), n_jobs=2
+    )
+    assert choice.certified
+    assert sorted(C for C, _ in seen) == choice.Cs.tolist()
+    assert choice.error == min(error for _, error in seen) == choice.errors.min()
+    dense = cross_validate(task, np.geomspace(0.01, 1.0, 150).tolist(), folds, tol=1e-9)
+    errors = 1.0 - dense.means
+    assert errors.min() >= choice.bound - 1e-12
+    assert errors.min() >= choice.error - 0.05 - 1e-12
+
+
+def test_a_known_good_C_is_kept_and_a_single_C_can_be_certified():
+    X, labels = noisy(2)
+    task = Classification(X, labels, 2)
+    folds = folds_of(fold_numbers(labels, 3, seed=0))
+    alone = choose_in_range(task, [0.1], folds, cv_tol=0.05)
+    assert (alone.C, alone.Cs.tolist(), alone.certified) == (0.1, [0.1], True)
+    kept = choose_in_range(task, [0.1, 0.2], folds, cv_tol=0.3, best_error=0.0, best_C=7.0)
+    assert (kept.C, kept.error) == (7.0, 0.0)
+
+
+def test_a_proof_without_time_says_what_it_has_proved():
+    X, labels = noisy(2)
+    task = Classification(X, labels, 2)
+    folds = folds_of(fold_numbers(labels, 3, seed=0))
+    choice = choose_in_range(task, [1e-3, 1e3], folds, cv_tol=0.001, most_values=3)
+    assert not choice.certified
+    dense = cross_validate(task, np.geomspace(1e-3, 1e3, 40).tolist(), folds, tol=1e-9)
+    assert choice.bound <= (1.0 - dense.means).min() + 1e-12
+
+
+@pytest.mark.parametrize(("multi_class", "loss", "classes"), KINDS)
+def test_the_choice_on_a_grid_is_that_of_exact_solutions(multi_class, loss, classes):
+    X, labels = noisy(classes)
+    task = Classification(X, labels, classes, multi_class=multi_class, loss=loss)
+    folds = folds_of(fold_numbers(labels, 4, seed=0))
+    Cs = np.logspace(-3, 1, 7)
+    choice = choose_on_grid(task, Cs, folds, keep_scores=True)
+    exact = cross_validate(task, Cs, folds, tol=1e-12)
+    assert choice.certified
+    assert np.all(choice.low <= exact.scores + 1e-12)
+    assert np.all(exact.scores <= choice.high + 1e-12)
+    best = choice.result.best()
+    assert best == exact.best()
+    assert choice.result.scores[best] == pytest.approx(exact.scores[best])
+    assert choice.result.held_out.shape == (7, 90, 1 if classes == 2 else 3)
+
+
+def test_folds_without_a_class_are_proved_too():
+    X, y = load_iris(return_X_y=True)
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
+    test = np.arange(0, 100, 2)
+    folds = [(np.arange(50, 150), test), (np.setdiff1d(np.arange(150), test), test), (np.arange(100, 150), test)]
+    task = Classification(X, y, 3)
+    choice = choose_in_range(task, [0.01, 0.02], folds, cv_tol=0.1)
+    exact = cross_validate(task, np.geomspace(0.01, 0.02, 9).tolist(), folds, tol=1e-9)
+    assert (1 - exact.means).min() >= choice.bound - 1e-12
+    assert choice.bound >= 1 / 3 + 1 / 6  # all wrong in the last fold, the first class in the first
