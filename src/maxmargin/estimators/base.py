@@ -160,6 +160,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             intercept=self.intercept_,
             training=training,
             source=self._source,
+            calibration=getattr(self, "calibration_", None),
             feature_names=None if names is None else [str(name) for name in names],
         )
 
@@ -170,6 +171,9 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             self.classes_ = model.classes
         self.coef_ = model.coef
         self.intercept_ = model.intercept
+        self.__dict__.pop("calibration_", None)
+        if model.calibration is not None:
+            self.calibration_ = model.calibration
         training = model.training
         if training is None:
             return

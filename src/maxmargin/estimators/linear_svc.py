@@ -11,13 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.linear_model._base import SparseCoefMixin
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.models.calibration import CALIBRATIONS, Calibration, fit_calibration
 from maxmargin.models.model import Model, labels_of_scores, weight_rows
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
@@ -27,7 +30,20 @@ from maxmargin.solvers.methods import SOLVERS
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.classification import MULTI_CLASS, choose_method, problems_of, train_classifier
 from maxmargin.training.labels import encode_labels
+from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
+
+#: The gap to which folds are solved for `LinearSVC.calibrated`, at the least.
+CALIBRATION_TOL = 1e-2
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    """Whether there is something to make probabilities with."""
+    if not hasattr(estimator, "calibration_"):
+        raise AttributeError(
+            "this model has no probabilities; use LinearSVCCV(calibrate='sigmoid'), or calibrated(X, y) instead of fit"
+        )
+    return True
 
 
 class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
@@ -157,6 +173,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
     }
 
     classes_: NDArray[Any]
+    calibration_: Calibration
     n_support_: NDArray[np.intp]
 
     def __init__(
@@ -270,6 +287,111 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             The label with the largest score.
         """
         return labels_of_scores(self.decision_function(X), self.classes_)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes, for a model that was calibrated.
+
+        By ``LinearSVCCV(calibrate=...)``, or `calibrated`. They come from scores of rows that were left out.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``; rows add up to 1.
+        """
+        return self.calibration_.probabilities(self._scores(X))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Floats:
+        """The logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def calibrated(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        method: str = "sigmoid",
+        cv: Any = 3,
+        groups: ArrayLike | None = None,
+    ) -> LinearSVC:
+        """Fit, and fit probabilities to scores of rows left out, for about the time of two fits.
+
+        The folds start from the solution of all rows less those of the fold. They are solved to a gap of 1e-2, or
+        ``tol`` if that is larger, which is more than probabilities need.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array of shape (n_samples,)
+            Labels.
+        sample_weight : array of shape (n_samples,), default=None
+            Weight of each row, in training and in the fit of the probabilities.
+        method : {"sigmoid", "isotonic", "temperature"}, default="sigmoid"
+            How scores become probabilities.
+        cv : int, splitter or iterable, default=3
+            The folds, as in scikit-learn; every row should be left out once.
+        groups : array of shape (n_samples,), default=None
+            Groups of rows for splitters that want them.
+
+        Returns
+        -------
+        LinearSVC
+            The estimator itself, fitted, with ``predict_proba``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from maxmargin import LinearSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> LinearSVC().calibrated(X, y).predict_proba(X[:1]).shape
+        (1, 3)
+        """
+        if method not in CALIBRATIONS:
+            raise ValueError(f"method={method!r} is unknown; choose from {list(CALIBRATIONS)}")
+        self.fit(X, y, sample_weight)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
+        classes, labels = check_classes(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        task = Classification(
+            Matrix(X),
+            labels,
+            len(classes),
+            multi_class=self.multi_class,
+            loss=self.loss,
+            bias=self._constant(),
+            penalize_bias=self.penalize_intercept,
+            weights=weight,
+            class_weight=self.class_weight,
+            classes=classes,
+        )
+        task.matrix.problems = 1 + len(classes)
+        rows = self.dual_coef_.toarray() if self.multi_class == "ovr" else self.dual_coef_
+        starts = list(rows) if self.multi_class == "ovr" else [rows]
+        held_out = np.full((len(labels), task.columns), np.nan)
+        for train, test in check_cv(cv, y, classifier=True).split(X, y, groups):
+            own = task.on(np.bincount(train, minlength=len(labels)).astype(np.float64))
+            solved = own.solve(
+                self.C,
+                self._method(),
+                starts if len(own.present) == len(classes) else None,
+                tol=max(self.tol, CALIBRATION_TOL),
+                max_iter=self.max_iter,
+                pack=self.pack,
+                seed=seed_of(self.random_state),
+                n_jobs=count_threads(self.n_jobs),
+            )
+            held_out[test] = own.scores(solved)[test]
+        self.calibration_ = fit_calibration(method, held_out, labels, len(classes), weight)
+        return self
 
     def _constant(self) -> float:
         """The value of the constant column, 0 without one."""

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.estimators.linear_svc import LinearSVC, check_classes, seed_of
 from maxmargin.estimators.searching import SearchesC, Steps, scorer_of
+from maxmargin.models.calibration import CALIBRATIONS, fit_calibration
 from maxmargin.models.model import Model, labels_of_scores
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
@@ -59,6 +60,8 @@ class LinearSVCCV(SearchesC, LinearSVC):
         Ask for a proof that no C between the smallest and the largest of ``Cs``, on the grid or not, has a
         cross-validation error lower by more than this share of the rows. Values of C are added where the proof needs
         them. Needs the accuracy, the rule "best" and a regularised intercept.
+    calibrate : {"sigmoid", "isotonic", "temperature"}, default=None
+        Fit probabilities to the scores of rows left out, at the chosen C: ``predict_proba`` without another fit.
     penalty, dual, multi_class, solver, max_iter, fit_intercept, penalize_intercept, intercept_scaling, class_weight, \
 shrinking, pack, random_state
         As in `LinearSVC`. "balanced" weights are computed for the rows of each fold.
@@ -88,6 +91,9 @@ shrinking, pack, random_state
         With ``cv_tol``: no C of the range has a cross-validation error below this.
     range_Cs_, range_errors_ : ndarray
         With ``cv_tol``: all values of C that were solved, and their cross-validation errors.
+    held_out_scores_ : ndarray of shape (n_samples, 1) or (n_samples, n_classes)
+        With ``calibrate``: the scores of each row by the model of the chosen C that was trained without it; NaN for
+        rows that were never left out.
     coef_, intercept_, classes_, dual_coef_, duality_gap_, ...
         As in `LinearSVC`, of the model trained on all rows.
 
@@ -113,6 +119,7 @@ shrinking, pack, random_state
         **SearchesC.search_constraints,
         "tol": [Interval(Real, 0.0, None, closed="left"), StrOptions({"auto"})],
         "cv_tol": [None, Interval(Real, 0.0, 1.0, closed="neither")],
+        "calibrate": [None, StrOptions(set(CALIBRATIONS))],
     }
 
     tol: Any
@@ -120,6 +127,7 @@ shrinking, pack, random_state
     error_bound_: float
     range_Cs_: Floats
     range_errors_: Floats
+    held_out_scores_: Floats
 
     def __init__(
         self,
@@ -131,6 +139,7 @@ shrinking, pack, random_state
         rule: str = "best",
         refit: bool = True,
         cv_tol: float | None = None,
+        calibrate: str | None = None,
         penalty: str = "l2",
         dual: bool | str = "auto",
         multi_class: str = "ovr",
@@ -174,6 +183,7 @@ shrinking, pack, random_state
         self.rule = rule
         self.refit = refit
         self.cv_tol = cv_tol
+        self.calibrate = calibrate
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -223,6 +233,8 @@ shrinking, pack, random_state
         self._search(task, folds, X, y, classes, method, deadline)
         if self.refit:
             self._refit(task, X, classes, labels, method, deadline)
+            if self.calibrate is not None:
+                self.calibration_ = fit_calibration(self.calibrate, self.held_out_scores_, labels, len(classes), weight)
         else:
             self.classes_ = classes
         self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -264,7 +276,9 @@ shrinking, pack, random_state
         for name in ("certified_", "error_bound_", "range_Cs_", "range_errors_"):
             self.__dict__.pop(name, None)
         if self.tol == "auto":
-            choice = choose_on_grid(task, Cs.tolist(), folds, on_step=steps, **options)
+            choice = choose_on_grid(
+                task, Cs.tolist(), folds, on_step=steps, keep_scores=self.calibrate is not None, **options
+            )
             result, self.certified_ = choice.result, choice.certified
         else:
             score = scorer_of(
@@ -275,11 +289,33 @@ shrinking, pack, random_state
                 lambda scores: labels_of_scores(scores, classes),
                 lambda held: self._model_of(held, classes),
             )
-            result = cross_validate(task, Cs.tolist(), folds, score=score, on_step=steps, tol=self.tol, **options)
+            result = cross_validate(
+                task,
+                Cs.tolist(),
+                folds,
+                score=score,
+                on_step=steps,
+                tol=self.tol,
+                keep_scores=self.calibrate is not None,
+                **options,
+            )
         self._take(result)
         if self.cv_tol is not None:
             self._prove(task, result, folds, options, deadline)
+        self.__dict__.pop("held_out_scores_", None)
+        if result.held_out is not None:
+            self.held_out_scores_ = self._scores_at(task, result, folds, options)
         self._warn_about_folds(result)
+
+    def _scores_at(
+        self, task: Classification, result: CrossValidation, folds: list[Any], options: dict[str, Any]
+    ) -> Floats:
+        """The scores of rows left out at the chosen C, which a proof may have found beside the grid."""
+        assert result.held_out is not None
+        if self.C_ in result.Cs:
+            return np.array(result.held_out[int(np.flatnonzero(result.Cs == self.C_)[0])])
+        own = cross_validate(task, [self.C_], folds, tol=self._final_tol, keep_scores=True, **options)
+        return np.asarray(own.held_out)[0]
 
     def _prove(
         self,

@@ -4,7 +4,8 @@ Nothing in a file is ever executed. Sizes are checked against the file by safete
 arrays finds damage and careless tampering, and every field is checked against what it must be before it is used.
 
 Arrays: ``coef`` (or ``coef.data``, ``coef.indices``, ``coef.indptr`` when that is smaller), ``intercept``, numeric
-``classes``, ``primal``, ``dual``, ``n_support``, ``history``, and the dual variables if they are kept.
+``classes``, ``primal``, ``dual``, ``n_support``, ``history``, ``calibration.x`` and ``calibration.y`` if it has
+probabilities, and the dual variables if they are kept.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.io.files import PathLike, atomic_write
+from maxmargin.models.calibration import Calibration, calibration_of
 from maxmargin.models.model import Model, PairSummary, Training
 from maxmargin.problems.csr import Csr
 from maxmargin.problems.losses import Floats
@@ -96,6 +98,9 @@ def to_bytes(model: Model, *, dual: bool = True) -> bytes:
         "source": model.source,
         "training": None if model.training is None else _pack_training(model.training, tensors, dual),
     }
+    if model.calibration is not None:
+        # A field and arrays of their own, which earlier versions do not look for.
+        header["calibration"] = _pack_calibration(model.calibration, tensors)
     text = json.dumps(header, allow_nan=False, separators=(",", ":"))
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     return save(arrays, {ENTRY: f"{_checksum(text, arrays)} {text}"})
@@ -263,6 +268,16 @@ def _pack_training(training: Training, tensors: dict[str, NDArray[Any]], dual: b
     return header
 
 
+def _pack_calibration(calibration: Calibration, tensors: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """The numbers of all columns one after the other, and how many each has."""
+    tensors["calibration.x"] = np.concatenate(calibration.x)
+    tensors["calibration.y"] = np.concatenate(calibration.y)
+    return {
+        "kind": calibration.kind,
+        "sizes": [[len(x), len(y)] for x, y in zip(calibration.x, calibration.y, strict=True)],
+    }
+
+
 class _Fields:
     """The fields of a header and the arrays of a file, each checked when it is taken."""
 
@@ -344,7 +359,30 @@ class _Fields:
             training=self.training(problems, len(classes), self.is_joint()),
             feature_names=None if names is None else self.texts(names, "feature_names", features),
             source=self.source(features),
+            calibration=self.calibration(problems),
         )
+
+    def calibration(self, columns: int) -> Calibration | None:
+        if self.header.get("calibration") is None:
+            return None
+        fields = self.get("calibration", dict)
+        sizes = self.get("sizes", list, fields)
+        proper = all(
+            isinstance(pair, list)
+            and len(pair) == 2
+            and all(isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 1 << 40 for size in pair)
+            for pair in sizes
+        )
+        if not proper or not 1 <= len(sizes) <= columns:
+            raise ModelFileError("its header has no proper 'calibration'")
+        x, y = (
+            np.split(self.finite(name, (sum(counts),)), np.cumsum(counts)[:-1])
+            for name, counts in zip(("calibration.x", "calibration.y"), zip(*sizes, strict=True), strict=True)
+        )
+        try:
+            return calibration_of(self.get("kind", str, fields), x, y, columns)
+        except ValueError as error:
+            raise ModelFileError(str(error)) from error
 
     def coef(self, problems: int, features: int) -> Floats:
         if "coef" in self.tensors:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.models.calibration import Calibration
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.csr import Csr
 from maxmargin.problems.losses import Floats
@@ -145,6 +146,8 @@ class Model:
     source : dict
         How the training data were read, so that data to predict are read alike: ``zero_based`` for svmlight files,
         ``label``, ``columns`` and ``header`` for tables.
+    calibration : Calibration or None
+        How scores become probabilities.
 
     Examples
     --------
@@ -163,6 +166,7 @@ class Model:
     training: Training | None = None
     feature_names: list[str] | None = None
     source: dict[str, Any] = field(default_factory=dict)
+    calibration: Calibration | None = None
 
     def __post_init__(self) -> None:
         # Weights of a feature side by side: one pass over a row scores all classes.
@@ -243,6 +247,12 @@ class Model:
     def scores(self, X: Any) -> Floats:
         """Scores of rows, one column per row of ``coef``."""
         return linear_scores(X, self.coef, self.intercept)
+
+    def probabilities(self, X: Any) -> Floats:
+        """Probabilities of the classes of rows, one column for each; ``ValueError`` without a calibration."""
+        if self.calibration is None:
+            raise ValueError("this model has no probabilities; train with LinearSVCCV(calibrate='sigmoid')")
+        return self.calibration.probabilities(self.scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of rows, or their scores if the model ranks."""
