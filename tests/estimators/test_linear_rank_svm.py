@@ -215,3 +215,31 @@ def test_bad_input_is_refused_with_a_message(parameters, fit, message):
     X, y, qid = ranking()
     with pytest.raises(ValueError, match=message):
         LinearRankSVM(**parameters).fit(**{"X": X, "y": y, "qid": qid, **fit})
+
+
+def test_scores_without_groups_after_a_fit_with_groups_warn(tmp_path):
+    X, y, qid = ranking(seed=40)
+    model = LinearRankSVM(C=10.0).fit(X, y, qid=qid)
+    save_model(model, tmp_path / "m.mm")
+    for each in (model, pickle.loads(pickle.dumps(model)), load_model(tmp_path / "m.mm")):
+        with pytest.warns(UserWarning, match="fitted with qid, but score got none"):
+            without = each.score(X, y)
+        assert without != each.score(X, y, qid=qid)  # which warns of nothing
+    model.fit(X, y)
+    model.score(X, y)  # nor does this, fitted without groups
+    model.fit(X, y, qid=np.zeros(len(y)))
+    with pytest.warns(UserWarning, match="score got none"):
+        model.score(X, y)
+
+
+def test_cross_validation_with_groups_that_are_not_routed_is_not_silent():
+    X, y, qid = ranking(rows=200, seed=41)
+    with pytest.warns(UserWarning, match=r"set_fit_request\(qid=True\)\.set_score_request\(qid=True\)"):
+        cross_val_score(LinearRankSVM(), X, y, params={"qid": qid})
+    with sklearn.config_context(enable_metadata_routing=True):
+        for half in (LinearRankSVM(), LinearRankSVM().set_fit_request(qid=True)):
+            with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="qid"):
+                cross_val_score(half, X, y, params={"qid": qid}, error_score="raise")
+        asked = LinearRankSVM().set_fit_request(qid=True).set_score_request(qid=False)
+        with pytest.warns(UserWarning, match="score got none"):
+            cross_val_score(asked, X, y, params={"qid": qid})

@@ -85,6 +85,11 @@ class CuttingPlane {
             }
             const bool solved =
                 in_time && options_.epsilon > 0.0 && master_->objective() - dual_ <= options_.epsilon * risk_.weight();
+            if (delivery_due()) {
+                const Monitor::Checking checking(monitor_);
+                deliver(bounds_.primal(), bounds_.weights(), unfold(bounds_.variables()));
+                delivered_ = monitor_.seconds();
+            }
             monitor_.report(cuts, static_cast<double>(cuts), pool_.in_use(), bounds_);
             const bool strange = strange_ || (in_time && !std::isfinite(master_->objective()));
             const bool last =
@@ -124,6 +129,12 @@ class CuttingPlane {
     static constexpr double verifying = 10.0;  // in evaluations of the risk
     static constexpr double seconds_per_entry = 5e-9;
     static constexpr std::size_t work_between_looks = std::size_t{1} << 19;  // stored values
+
+    // Whoever asked for reports by time may keep the state, which knows only what was delivered.
+    bool delivery_due() const {
+        const double interval = monitor_.seconds_between_reports();
+        return interval > 0.0 && monitor_.wants_weights() && monitor_.seconds() >= delivered_ + interval;
+    }
 
     static double dot(const std::vector<double>& a, const std::vector<double>& b) {
         return dense_dot(a.data(), b.data(), a.size());
@@ -429,7 +440,8 @@ class CuttingPlane {
     CutPointer master_cut_;           // the last one made at the master problem's point
     int patience_ = 1, waiting_ = 0;  // iterations until the next one
     double seconds_per_touch_ = 0.0;
-    bool strange_ = false;  // a cut was not of finite numbers
+    double delivered_ = 0.0;  // when
+    bool strange_ = false;    // a cut was not of finite numbers
     bool unlimited_ = false;
 };
 

@@ -112,6 +112,8 @@ class Monitor {
                 seconds() - check_seconds_ >= reported_seconds_ + seconds_between_reports_);
     }
 
+    double seconds_between_reports() const { return seconds_between_reports_; }
+
     // The bounds of a method, as the next line of the history. Work is counted from the start of its stage.
     template <class Bounds>
     void report(std::int64_t epoch, double passes, std::size_t active, const Bounds& bounds) {

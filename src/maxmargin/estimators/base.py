@@ -120,6 +120,30 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
         return linear_scores(X, self.coef_, self.intercept_)
 
+    def to_onnx(self) -> Any:
+        """The fitted model as an ONNX graph in double precision, for programs without Python.
+
+        Needs the package onnx (``pip install 'maxmargin[onnx]'``). The input ``X`` has shape (rows, features) and
+        double precision; the outputs are ``label`` (of a classifier) and ``scores``, as `decision_function` returns
+        them.
+
+        Returns
+        -------
+        onnx.ModelProto
+            ``onnx.save(model.to_onnx(), "model.onnx")`` writes it to a file.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from maxmargin import LinearSVC
+        >>> graph = LinearSVC().fit(*load_iris(return_X_y=True)).to_onnx().graph
+        >>> [output.name for output in graph.output]
+        ['label', 'scores']
+        """
+        from maxmargin.io.onnx_model import onnx_graph
+
+        return onnx_graph(self._to_model())
+
     @classmethod
     def _of_model(cls, model: Model) -> Any:
         """The fitted estimator that a model file describes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
 from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.progress import STEPS, Progress, printer
@@ -181,6 +182,7 @@ class LinearRankSVM(CertifiedEstimator):
         model = Model.of_ranking(problem, solution, self.get_params(deep=False))
         self._set(model)
         self._points = solution.points if self.warm_start else None
+        self._with_qid = qid is not None
         progress.end()
         self._warn_unless_converged(model.training, X)
         return self
@@ -212,7 +214,22 @@ class LinearRankSVM(CertifiedEstimator):
         -------
         float
             Between 0 and 1.
+
+        Warns
+        -----
+        UserWarning
+            The model was fitted with ``qid`` and none is given: then all rows are compared with each other, which is
+            another measure. ``cross_val_score`` and ``GridSearchCV`` hand it on only when asked to by metadata routing
+            (``set_fit_request(qid=True).set_score_request(qid=True)``).
         """
+        if qid is None and self._knows_groups():
+            warnings.warn(
+                "the model was fitted with qid, but score got none, and so it compares rows of different groups with "
+                "each other. Pass qid to score; in cross-validation, enable metadata routing "
+                "(sklearn.set_config(enable_metadata_routing=True)) and use "
+                "LinearRankSVM().set_fit_request(qid=True).set_score_request(qid=True).",
+                stacklevel=2,
+            )
         return count_pairs(y, self.decision_function(X), qid, sample_weight).share_in_order
 
     def score_groups(self, X: Any, y: ArrayLike, qid: ArrayLike) -> tuple[NDArray[Any], Floats]:
@@ -237,11 +254,41 @@ class LinearRankSVM(CertifiedEstimator):
         counts = count_pairs(y, self.decision_function(X), qid)
         return counts.groups, counts.shares_in_order
 
+    def to_sklearn(self) -> Any:
+        """The fitted model as scikit-learn's own ``LinearRegression``, whose predictions are the scores.
+
+        scikit-learn has no ranker; its linear regression has the same formula, and every tool that knows scikit-learn's
+        estimators takes it.
+
+        Returns
+        -------
+        sklearn.linear_model.LinearRegression
+            Fitted.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxmargin import LinearRankSVM
+        >>> X = np.array([[0.0], [1.0], [3.0]])
+        >>> model = LinearRankSVM().fit(X, [1, 2, 3])
+        >>> bool(np.allclose(model.to_sklearn().predict(X), model.predict(X)))
+        True
+        """
+        check_is_fitted(self)
+        from maxmargin.estimators.twins import ranker_twin
+
+        return ranker_twin(self)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.one_d_labels = True
         return tags
+
+    def _knows_groups(self) -> bool:
+        """Whether rows were compared within groups in training, as far as a model from a file tells."""
+        groups: int = self._pairs.groups if hasattr(self, "_pairs") else 1
+        return bool(getattr(self, "_with_qid", groups > 1))
 
     def _initial_points(self, features: int) -> Floats | None:
         if not self.warm_start or not hasattr(self, "coef_"):

@@ -16,12 +16,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from maxmargin.estimators.base import CertifiedEstimator
+from maxmargin.estimators.incremental import IncrementalMixin
 from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.models.calibration import CALIBRATIONS, Calibration, fit_calibration
-from maxmargin.models.model import Model, labels_of_scores, weight_rows
+from maxmargin.models.model import Model, Training, labels_of_scores, weight_rows
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.solvers.deadline import Deadline
@@ -46,7 +47,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
+class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
     """Linear support vector classifier, trained to a certified duality gap.
 
     Minimises ``1/2 |w|^2 + sum_i C_i loss(1 - y_i w.x_i)`` with
@@ -245,20 +246,38 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
         weight: Floats | None = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self._seen = None
+        starts = self._starts(X.shape[0], len(classes))
+        training = self._train(X, y, classes, labels, weight, method=method, deadline=deadline, starts=starts)
+        self._warn_unless_converged(training, X)
+        return self
+
+    def _train(
+        self,
+        X: Any,
+        y: Any,
+        classes: NDArray[Any],
+        labels: NDArray[np.intp],
+        weight: Floats | None,
+        *,
+        method: Method,
+        deadline: Deadline,
+        starts: list[Any] | None,
+    ) -> Training | None:
+        """Train on checked rows and take the fitted attributes."""
         problems = problems_of(self.multi_class, len(classes))
-        matrix = Matrix(X)
         solved, solutions = train_classifier(
-            matrix,
+            Matrix(X),
             labels,
             len(classes),
             row_weights(self.C, self.class_weight, classes, labels, weight),
             multi_class=self.multi_class,
             seed=seed_of(self.random_state),
-            listeners=self._start_callbacks(X, y, sample_weight, classes, problems),
+            listeners=self._start_callbacks(X, y, weight, classes, problems),
             bias=self.intercept_scaling if self.fit_intercept else 0.0,
             penalize_bias=self.penalize_intercept,
             loss=self.loss,
-            starts=self._starts(matrix, len(classes)),
+            starts=starts,
             time_limit=deadline.left(reserve=deadline.spent()),  # to make a model takes about as long as the checks
             n_jobs=count_threads(self.n_jobs),
             solver=method,
@@ -270,8 +289,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
         self._set(model)
         if len(problems) > 1:
             self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
-        self._warn_unless_converged(model.training, X)
-        return self
+        return model.training
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the rows.
@@ -374,8 +392,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             classes=classes,
         )
         task.matrix.problems = 1 + len(classes)
-        rows = self.dual_coef_.toarray() if self.multi_class == "ovr" else self.dual_coef_
-        starts = list(rows) if self.multi_class == "ovr" else [rows]
+        starts = self._starts_of(self.dual_coef_)
         held_out = np.full((len(labels), task.columns), np.nan)
         for train, test in check_cv(cv, y, classifier=True).split(X, y, groups):
             own = task.on(np.bincount(train, minlength=len(labels)).astype(np.float64))
@@ -392,6 +409,31 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             held_out[test] = own.scores(solved)[test]
         self.calibration_ = fit_calibration(method, held_out, labels, len(classes), weight)
         return self
+
+    def to_sklearn(self) -> Any:
+        """The fitted model as scikit-learn's own ``LinearSVC``, with the same predictions.
+
+        Every tool that knows scikit-learn's estimators (ONNX and PMML converters, skops, SHAP) takes it. A warning says
+        where the twin could not be trained like this model, such as with ``loss="least_squares"``.
+
+        Returns
+        -------
+        sklearn.svm.LinearSVC
+            Fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from maxmargin import LinearSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = LinearSVC().fit(X, y)
+        >>> bool((model.to_sklearn().predict(X) == model.predict(X)).all())
+        True
+        """
+        check_is_fitted(self)
+        from maxmargin.estimators.twins import classifier_twin
+
+        return classifier_twin(self)
 
     def _constant(self) -> float:
         """The value of the constant column, 0 without one."""
@@ -419,17 +461,21 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             shrinking=self.shrinking,
         )
 
-    def _starts(self, matrix: Matrix, n_classes: int) -> list[Any] | None:
+    def _starts(self, rows: int, n_classes: int) -> list[Any] | None:
         """The dual variables of the previous fit, for each problem."""
         if not self.warm_start or not hasattr(self, "dual_coef_"):
             return None
-        shape = (1 if n_classes == 2 else n_classes, matrix.shape[0])
+        shape = (1 if n_classes == 2 else n_classes, rows)
         if self.dual_coef_.shape != shape:
             raise ValueError(
                 f"warm_start=True continues from {self.dual_coef_.shape[1]} rows and {self.dual_coef_.shape[0]} "
                 f"weight vectors, but this fit has {shape[1]} and {shape[0]}; use warm_start=False"
             )
-        return list(self.dual_coef_.toarray()) if self.multi_class == "ovr" else [self.dual_coef_]
+        return self._starts_of(self.dual_coef_)
+
+    def _starts_of(self, dual_coef: Any) -> list[Any]:
+        """Signed dual variables as one start for each problem."""
+        return list(dual_coef.toarray()) if self.multi_class == "ovr" else [dual_coef]
 
     def _start_callbacks(
         self, X: Any, y: Any, sample_weight: Any, classes: NDArray[Any], problems: list[int | None]

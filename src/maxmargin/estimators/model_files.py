@@ -49,9 +49,26 @@ def save_model(model: Any, path: PathLike, *, format: str = "maxmargin", dual: b
     """
     if not isinstance(model, Model):
         if not hasattr(model, "_to_model"):
-            raise TypeError(f"save_model takes a fitted estimator of maxmargin, not {type(model).__name__}")
+            raise TypeError(f"save_model takes a fitted estimator of maxmargin, not {_advice(model)}")
         model = model._to_model()
     write_any_model(model, path, format=format, dual=dual)
+
+
+def _advice(model: Any) -> str:
+    """What is not one of our estimators, and what to save instead where it holds one."""
+    name = type(model).__name__
+    if hasattr(model, "steps"):
+        return (
+            f"a {name}: a model file holds no code, and so no other steps. Save the last step alone, "
+            "save_model(pipeline[-1], path), and bring rows into its form by pipeline[:-1].transform(X); or keep the "
+            "whole pipeline as joblib.dump(pipeline, path), or, without pickle, as skops.io.dump of a pipeline whose "
+            "last step is pipeline[-1].to_sklearn()"
+        )
+    if hasattr(model, "best_estimator_"):
+        return f"a {name}; save its best_estimator_"
+    if hasattr(model, "calibrated_classifiers_"):
+        return f"a {name}, which holds several models; keep it with joblib.dump"
+    return name
 
 
 def load_model(path: PathLike) -> Any:
