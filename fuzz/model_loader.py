@@ -18,6 +18,7 @@ from safetensors.numpy import load, save
 
 from maxmargin.io import model_file
 from maxmargin.io.liblinear_model import parse_liblinear
+from maxmargin.io.sealed import checksum
 
 
 def parts(name: str) -> tuple[str, dict[str, np.ndarray]]:
@@ -32,7 +33,7 @@ SEEDS = [parts("model-v1.mm"), parts("ranking-v2.mm"), parts("classes-v3.mm")]
 
 def with_checksum(text: str, arrays: dict[str, np.ndarray]) -> bytes:
     """A file of these parts that nobody can find fault with by its checksum."""
-    return save(arrays, {model_file.ENTRY: f"{model_file._checksum(text, arrays)} {text}"})
+    return save(arrays, {model_file.ENTRY: f"{checksum(text, arrays)} {text}"})
 
 
 def changed_arrays(data: bytes, seed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -19,9 +19,9 @@ from safetensors.numpy import load, save
 from sklearn.datasets import load_iris
 
 from maxmargin import LinearSVC, load_model, save_model
-from maxmargin.io import model_file
 from maxmargin.io.files import atomic_write
 from maxmargin.io.model_file import ENTRY, ModelFileError, from_bytes, to_bytes
+from maxmargin.io.sealed import checksum
 from tests.conftest import random_problem
 
 VERSION_1 = Path(__file__).parent.parent / "data" / "model-v1.mm"
@@ -182,7 +182,7 @@ def forged(contents, change):
     tensors = dict(load(contents))
     change(header, tensors)
     text = json.dumps(header)
-    return save(tensors, {ENTRY: f"{model_file._checksum(text, tensors)} {text}"})
+    return save(tensors, {ENTRY: f"{checksum(text, tensors)} {text}"})
 
 
 FORGERIES = {

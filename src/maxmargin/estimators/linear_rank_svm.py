@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from numbers import Integral, Real
@@ -16,13 +17,14 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.io.files import PathLike
 from maxmargin.models.model import Model
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.ranking import RankingProblem, count_pairs
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import solvers_for
-from maxmargin.solvers.solve import solve
+from maxmargin.training.checkpoint import INTERVAL, solve_ranking
 
 
 class LinearRankSVM(CertifiedEstimator):
@@ -49,6 +51,13 @@ class LinearRankSVM(CertifiedEstimator):
         model from a file, or fitted without it, knows its weights only, from which less is gained.
     time_limit : float, default=None
         Seconds for the whole fit. The best weights so far are kept, with the exact gap they have.
+    checkpoint : path, default=None
+        A file for the state of the fit, written whole at intervals. If the process is killed, a fit of the same data
+        and parameters goes on from there; ``tol``, ``solver`` and limits may be others. A file of another fit is
+        replaced if that fit has reached its ``tol``, and refused else. With a checkpoint the last bits of a model
+        depend on the clock. The parameter is not stored in model files.
+    checkpoint_interval : float, default=60.0
+        Seconds of work that may be lost at most (plus one epoch, step or cut).
     verbose : int, default=0
         1 prints a line per cut.
 
@@ -104,6 +113,8 @@ class LinearRankSVM(CertifiedEstimator):
         "solver": [StrOptions(set(solvers_for("ranking"))), Method],
         "warm_start": ["boolean"],
         "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
+        "checkpoint": [None, str, os.PathLike],
+        "checkpoint_interval": [Interval(Real, 0.0, None, closed="neither")],
         "verbose": ["verbose"],
     }
 
@@ -116,6 +127,8 @@ class LinearRankSVM(CertifiedEstimator):
         solver: str | Method = "auto",
         warm_start: bool = False,
         time_limit: float | None = None,
+        checkpoint: PathLike | None = None,
+        checkpoint_interval: float = INTERVAL,
         verbose: int = 0,
     ) -> None:
         self.C = C
@@ -124,6 +137,8 @@ class LinearRankSVM(CertifiedEstimator):
         self.solver = solver
         self.warm_start = warm_start
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
+        self.checkpoint_interval = checkpoint_interval
         self.verbose = verbose
 
     @with_callbacks
@@ -170,9 +185,11 @@ class LinearRankSVM(CertifiedEstimator):
         points = self._initial_points(X.shape[1])
         progress = self._start_callbacks(X, y, qid, sample_weight)
         progress.begin()
-        solution = solve(
+        solution = solve_ranking(
             problem,
             self.solver,
+            checkpoint=self.checkpoint,
+            checkpoint_interval=self.checkpoint_interval,
             tol=self.tol,
             max_iter=self.max_iter,
             start=points,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.incremental import IncrementalMixin
 from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.io.files import PathLike
 from maxmargin.models.calibration import CALIBRATIONS, Calibration, fit_calibration
 from maxmargin.models.model import Model, Training, labels_of_scores, weight_rows
 from maxmargin.problems.losses import LOSSES, Floats
@@ -29,6 +31,7 @@ from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import SOLVERS
 from maxmargin.solvers.threads import count_threads
+from maxmargin.training.checkpoint import INTERVAL
 from maxmargin.training.classification import MULTI_CLASS, choose_method, problems_of, train_classifier
 from maxmargin.training.labels import encode_labels
 from maxmargin.training.tasks import Classification
@@ -102,6 +105,13 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, CertifiedEst
         end of the fit. False: no copy, ever.
     time_limit : float, default=None
         Seconds for the whole fit. The best weights so far are kept, with the exact gap they have.
+    checkpoint : path, default=None
+        A file for the state of the fit, written whole at intervals. If the process is killed, a fit of the same data
+        and parameters goes on from there; ``tol``, ``solver`` and limits may be others. A file of another fit is
+        replaced if that fit has reached its ``tol``, and refused else. With a checkpoint the last bits of a model
+        depend on the clock. The parameter is not stored in model files.
+    checkpoint_interval : float, default=60.0
+        Seconds of work that may be lost at most (plus one epoch, step or cut).
     random_state : int, RandomState instance or None, default=None
         Seed of this fit. None means 0: fits are repeatable unless you ask otherwise.
     verbose : int, default=0
@@ -169,6 +179,8 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, CertifiedEst
         "n_jobs": [None, Integral],
         "pack": ["boolean"],
         "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
+        "checkpoint": [None, str, os.PathLike],
+        "checkpoint_interval": [Interval(Real, 0.0, None, closed="neither")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -197,6 +209,8 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, CertifiedEst
         n_jobs: int | None = None,
         pack: bool = True,
         time_limit: float | None = None,
+        checkpoint: PathLike | None = None,
+        checkpoint_interval: float = INTERVAL,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
@@ -217,6 +231,8 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, CertifiedEst
         self.n_jobs = n_jobs
         self.pack = pack
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
+        self.checkpoint_interval = checkpoint_interval
         self.random_state = random_state
         self.verbose = verbose
 
@@ -284,6 +300,8 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, CertifiedEst
             tol=self.tol,
             max_iter=self.max_iter,
             pack=self.pack,
+            checkpoint=self.checkpoint,
+            checkpoint_interval=self.checkpoint_interval,
         )
         model = Model.of_solutions(solved, solutions, classes, labels, self.get_params(deep=False))
         self._set(model)

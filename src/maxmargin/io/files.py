@@ -112,11 +112,11 @@ def clear_read_errors(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def atomic_write(path: PathLike) -> Iterator[IO[bytes]]:
+def atomic_write(path: PathLike, stem: str = "maxmargin") -> Iterator[IO[bytes]]:
     """Write a file under a temporary name beside it, sync it, and rename it when all went well.
 
     Until then, and for ever if anything fails, a file of that name stays as it was. Devices and pipes are written
-    directly.
+    directly. The temporary name is ``.STEM-*.part``; only a process that is killed leaves such a file behind.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def atomic_write(path: PathLike) -> Iterator[IO[bytes]]:
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"the folder {folder} does not exist")
-    descriptor, temporary = _create_in(folder)
+    descriptor, temporary = _create_in(folder, stem)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -170,12 +170,12 @@ def open_to_write(path: PathLike) -> Iterator[IO[bytes]]:
             yield packed
 
 
-def _create_in(folder: str) -> tuple[int, str]:
+def _create_in(folder: str, stem: str) -> tuple[int, str]:
     for attempt in range(1000):
-        temporary = os.path.join(folder, f".maxmargin-{os.getpid()}-{attempt}.part")
+        temporary = os.path.join(folder, f".{stem}-{os.getpid()}-{attempt}.part")
         with suppress(FileExistsError):
             return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), temporary
-    raise FileExistsError(f"{folder} is full of unfinished files named .maxmargin-*.part; remove them")
+    raise FileExistsError(f"{folder} is full of unfinished files named .{stem}-*.part; remove them")
 
 
 def _sync_folder(folder: str) -> None:

@@ -10,14 +10,14 @@ probabilities, and the dual variables if they are kept.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.io.files import PathLike, atomic_write
+from maxmargin.io.sealed import SealError, seal, unseal
 from maxmargin.models.calibration import Calibration, calibration_of
 from maxmargin.models.model import Model, PairSummary, Training
 from maxmargin.problems.csr import Csr
@@ -33,12 +33,12 @@ FORMAT = 4
 #: Parameters that are left out where they have these values, so that earlier versions, which do not know them, can read
 #: the file.
 LATER_DEFAULTS = {"penalty": "l2", "dual": "auto", "solver": "auto"}
-#: The entry of the safetensors metadata that holds the checksum, a space, and the header. It is a single entry because
-#: safetensors writes several in random order, and the same model shall give the same bytes.
+#: Parameters that belong to the place where a model was trained and not to the model.
+NOT_STORED = ("checkpoint", "checkpoint_interval")
+#: The entry of the safetensors metadata that holds the checksum and the header.
 ENTRY = "maxmargin"
 #: Bytes that weights and labels may take in memory; a small file can ask for any number.
 LARGEST_WEIGHTS, LARGEST_TEXT = 1 << 40, 1 << 28
-_DTYPES = {"F64": "<f8", "I64": "<i8", "I32": "<i4", "BOOL": "|b1"}
 _CLASS_TYPES = {np.dtype(letter).str for letter in "?bBhHiIlLqQefd"}
 _HISTORY_COLUMNS = 8  # problem, solver, epoch, seconds, primal, dual, gap, active
 
@@ -77,8 +77,6 @@ def parse_model(contents: bytes, name: str) -> Model:
 
 def to_bytes(model: Model, *, dual: bool = True) -> bytes:
     """A model as the contents of a file."""
-    from safetensors.numpy import save
-
     tensors: dict[str, NDArray[Any]] = {
         **_pack_matrix("coef", np.ascontiguousarray(model.coef, dtype=np.float64)),
         "intercept": np.ascontiguousarray(model.intercept, dtype=np.float64),
@@ -90,7 +88,7 @@ def to_bytes(model: Model, *, dual: bool = True) -> bytes:
         "parameters": {
             name: _plain(name, value)
             for name, value in model.parameters.items()
-            if name not in LATER_DEFAULTS or value != LATER_DEFAULTS[name]
+            if name not in NOT_STORED and (name not in LATER_DEFAULTS or value != LATER_DEFAULTS[name])
         },
         "shape": list(model.coef.shape),
         "classes": _pack_classes(model.classes, tensors),
@@ -101,19 +99,16 @@ def to_bytes(model: Model, *, dual: bool = True) -> bytes:
     if model.calibration is not None:
         # A field and arrays of their own, which earlier versions do not look for.
         header["calibration"] = _pack_calibration(model.calibration, tensors)
-    text = json.dumps(header, allow_nan=False, separators=(",", ":"))
-    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    return save(arrays, {ENTRY: f"{_checksum(text, arrays)} {text}"})
+    return seal(ENTRY, header, tensors)
 
 
 def from_bytes(contents: bytes) -> Model:
     """The inverse of `to_bytes`, for bytes nobody vouches for."""
-    text, tensors = _unpack(contents)
     try:
-        header = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"its header is not JSON ({error})") from error
-    fields = _Fields(header, tensors)
+        header, tensors = unseal(contents, ENTRY, "model")
+    except SealError as error:
+        raise ModelFileError(str(error)) from error.__cause__
+    fields = Fields(header, tensors)
     version = fields.get("format", int)
     if not 1 <= version <= FORMAT:
         raise ModelFileError(
@@ -121,44 +116,6 @@ def from_bytes(contents: bytes) -> Model:
             f"it was written by {str(header.get('library'))[:60]}"
         )
     return fields.model()
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _unpack(contents: bytes) -> tuple[str, dict[str, NDArray[Any]]]:
-    """The header and the arrays of a safetensors file with a correct checksum."""
-    from safetensors import SafetensorError, deserialize
-
-    try:
-        entries = deserialize(contents)  # type: ignore[no-untyped-call]
-        length = int.from_bytes(contents[:8], "little")
-        entry = json.loads(contents[8 : 8 + length])["__metadata__"][ENTRY]
-        checksum, _, text = entry.partition(" ")
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelFileError(
-            f"this is not a model file, or it is cut off or damaged ({type(error).__name__}: {str(error)[:200]})"
-        ) from error
-    tensors = {}
-    for name, array in entries:
-        if array["dtype"] not in _DTYPES:
-            raise ModelFileError(f"array {name[:60]!r} has the type {str(array['dtype'])[:20]}, which no model has")
-        tensors[name] = np.frombuffer(bytearray(array["data"]), dtype=_DTYPES[array["dtype"]]).reshape(array["shape"])
-    if _checksum(text, tensors) != checksum:
-        raise ModelFileError("its checksum is wrong: the file was damaged or changed after it was written")
-    return text, tensors
-
-
-def _checksum(text: str, tensors: dict[str, NDArray[Any]]) -> str:
-    from hashlib import sha256
-
-    total = sha256(text.encode("utf-8", "surrogatepass"))
-    for name in sorted(tensors):
-        array = tensors[name]
-        total.update(f"{name} {array.dtype.str} {array.shape}".encode("utf-8", "surrogatepass"))
-        total.update(array.tobytes())
-    return total.hexdigest()
 
 
 def _format_of(model: Model) -> int:
@@ -237,19 +194,7 @@ def _pack_training(training: Training, tensors: dict[str, NDArray[Any]], dual: b
     tensors["primal"] = np.asarray(training.primal, dtype=np.float64)
     tensors["dual"] = np.asarray(training.dual, dtype=np.float64)
     tensors["n_support"] = np.asarray(training.n_support, dtype=np.int64)
-    solvers = sorted({report.solver for history in training.history for report in history})
-    tensors["history"] = np.array(
-        [
-            (problem, solvers.index(report.solver), *report[1:7])
-            for problem, history in enumerate(training.history)
-            for report in history
-        ],
-        dtype=np.float64,
-    ).reshape(-1, _HISTORY_COLUMNS)
-    # An array of its own, which earlier versions do not look for.
-    tensors["history.check_seconds"] = np.array(
-        [report.check_seconds for history in training.history for report in history], dtype=np.float64
-    )
+    solvers = pack_history(training.history, tensors)
     header: dict[str, Any] = {
         "converged": bool(training.converged),
         "n_iter": int(training.n_iter),
@@ -278,7 +223,25 @@ def _pack_calibration(calibration: Calibration, tensors: dict[str, NDArray[Any]]
     }
 
 
-class _Fields:
+def pack_history(histories: Sequence[Sequence[Report]], tensors: dict[str, NDArray[Any]]) -> list[str]:
+    """Store the reports of each problem as arrays; the names of solvers, which these refer to, come back."""
+    solvers = sorted({report.solver for history in histories for report in history})
+    tensors["history"] = np.array(
+        [
+            (problem, solvers.index(report.solver), *report[1:7])
+            for problem, history in enumerate(histories)
+            for report in history
+        ],
+        dtype=np.float64,
+    ).reshape(-1, _HISTORY_COLUMNS)
+    # An array of its own, which earlier versions do not look for.
+    tensors["history.check_seconds"] = np.array(
+        [report.check_seconds for history in histories for report in history], dtype=np.float64
+    )
+    return solvers
+
+
+class Fields:
     """The fields of a header and the arrays of a file, each checked when it is taken."""
 
     def __init__(self, header: Any, tensors: dict[str, NDArray[Any]]) -> None:
@@ -288,6 +251,7 @@ class _Fields:
         self.tensors = tensors
 
     def get(self, name: str, kind: type | tuple[type, ...], within: dict[str, Any] | None = None) -> Any:
+        """A value of a certain type."""
         value = (self.header if within is None else within).get(name)
         # bool is an int to Python, but true is not a number here
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
@@ -295,6 +259,7 @@ class _Fields:
         return value
 
     def texts(self, values: Any, name: str, size: int | None = None) -> list[str]:
+        """A list of texts, of a certain length if given."""
         if (
             not isinstance(values, list)
             or not all(isinstance(value, str) for value in values)
@@ -304,6 +269,7 @@ class _Fields:
         return values
 
     def array(self, name: str, shape: tuple[int | None, ...], *dtypes: str) -> NDArray[Any]:
+        """An array of a certain shape, in which None is any size, and one of some types."""
         array = self.tensors.get(name)
         if array is None:
             raise ModelFileError(f"the array {name!r} is missing")
@@ -315,18 +281,21 @@ class _Fields:
         return array
 
     def count(self, name: str, within: dict[str, Any]) -> int:
+        """A number of things."""
         value: int = self.get(name, int, within)
         if not 0 <= value < 1 << 62:
             raise ModelFileError(f"its header has no proper {name!r}")
         return value
 
     def counts(self, name: str, shape: tuple[int | None, ...]) -> NDArray[np.intp]:
+        """An array of numbers of things."""
         array = self.array(name, shape, "<i8")
         if np.any(array < 0):
             raise ModelFileError(f"the array {name!r} has negative counts")
         return array.astype(np.intp)
 
     def csr(self, name: str, shape: tuple[int, int]) -> Csr:
+        """A sparse matrix of finite numbers."""
         data = self.finite(f"{name}.data", (None,))
         indices = self.array(f"{name}.indices", data.shape, "<i4", "<i8")
         indptr = self.array(f"{name}.indptr", (shape[0] + 1,), "<i8")
@@ -341,6 +310,7 @@ class _Fields:
         return Csr(data, indices, indptr, shape)
 
     def model(self) -> Model:
+        """The whole model."""
         shape = self.get("shape", list)
         if len(shape) != 2 or not all(isinstance(size, int) and 1 <= size < 1 << 48 for size in shape):
             raise ModelFileError("its header has no proper 'shape'")
@@ -363,6 +333,7 @@ class _Fields:
         )
 
     def calibration(self, columns: int) -> Calibration | None:
+        """How scores become probabilities, if the model knows."""
         if self.header.get("calibration") is None:
             return None
         fields = self.get("calibration", dict)
@@ -385,6 +356,7 @@ class _Fields:
             raise ModelFileError(str(error)) from error
 
     def coef(self, problems: int, features: int) -> Floats:
+        """The weights."""
         if "coef" in self.tensors:
             return self.finite("coef", (problems, features))
         sparse = self.csr("coef", (problems, features))
@@ -398,12 +370,14 @@ class _Fields:
         return coef
 
     def finite(self, name: str, shape: tuple[int | None, ...]) -> Floats:
+        """An array of finite numbers."""
         array = self.array(name, shape, "<f8")
         if not np.all(np.isfinite(array)):
             raise ModelFileError(f"the array {name!r} is not finite")
         return array
 
     def classes(self) -> NDArray[Any]:
+        """The labels."""
         classes = self.get("classes", dict)
         dtype = self.get("dtype", str, classes)
         if dtype in ("str", "object"):
@@ -427,6 +401,7 @@ class _Fields:
         return found
 
     def parameters(self) -> dict[str, Any]:
+        """The estimator's parameters."""
         parameters: dict[str, Any] = self.get("parameters", dict)
         for name, value in parameters.items():
             if name == "class_weight" and isinstance(value, list):
@@ -462,6 +437,7 @@ class _Fields:
         return self.get("parameters", dict).get("multi_class") in tuple(FORMULATIONS)
 
     def training(self, weights: int, n_classes: int, joint: bool) -> Training | None:
+        """How the model came about."""
         training = self.header.get("training")
         if training is None:
             return None
@@ -487,6 +463,7 @@ class _Fields:
         )
 
     def pairs(self, values: Any) -> PairSummary | None:
+        """What a ranker makes of its training data."""
         if values is None:
             return None
         if (
@@ -500,6 +477,7 @@ class _Fields:
         return PairSummary(float(everything), float(swapped), float(tied), groups)
 
     def history(self, problems: int, solvers: list[str]) -> list[list[Report]]:
+        """The reports of each problem."""
         table = self.array("history", (None, _HISTORY_COLUMNS), "<f8")
         ranges = ((0, problems), (1, len(solvers)), (2, 2**53), (7, 2**53))
         for column, end in ranges:

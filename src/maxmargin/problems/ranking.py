@@ -256,6 +256,8 @@ class RankingProblem(Problem):
     def start(self, start: Any = None) -> _core.RankingState:
         """The problem as the C++ core solves it, with cuts at zero and at the points of a solution or as given."""
         points = getattr(start, "points", start)
+        if points is not None and hasattr(start, "weights"):  # the best weights need not be one of the points
+            points = np.vstack([points, start.weights])
         if points is not None:
             points = np.ascontiguousarray(points, dtype=np.float64)
             if points.ndim != 2 or points.shape[1] != self.shape[1] + 1 or not np.all(np.isfinite(points)):

@@ -9,7 +9,7 @@ from maxmargin import _core
 from maxmargin.problems.losses import Floats
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Exit, Plan, Stage
-from maxmargin.solvers.solution import Report
+from maxmargin.solvers.solution import Report, Solution
 
 Callback = Callable[[Report, Floats], bool | None]
 
@@ -17,13 +17,33 @@ FOREVER = float("inf")
 
 
 class Recorder:
-    """Receives the reports of all stages, keeps them, and passes them on."""
+    """Receives the reports of all stages, keeps them, and passes them on.
 
-    def __init__(self, callback: Callback | None, weights_of_report: Callable[[Floats], Floats]) -> None:
+    Parameters
+    ----------
+    callback : callable or None
+        As in ``solve``.
+    weights_of_report : callable
+        Turns weights of the core into those that are returned.
+    before : Solution or None
+        The history, which goes on from here, of a solution that is continued.
+    """
+
+    def __init__(
+        self,
+        callback: Callback | None,
+        weights_of_report: Callable[[Floats], Floats],
+        before: Solution | None = None,
+    ) -> None:
         self.callback = callback
         self.weights_of_report = weights_of_report
         self.stages: list[str] = []
-        self.history: list[Report] = []
+        self.history: list[Report] = [] if before is None else list(before.history)
+        self.epochs, self.seconds, self.check_seconds = (
+            (0, 0.0, 0.0) if before is None else (before.n_iter, before.seconds, before.check_seconds)
+        )
+        #: Called after every report: the state can be read then.
+        self.after: Callable[[], None] | None = None
 
     def __call__(
         self,
@@ -37,8 +57,19 @@ class Recorder:
         weights: Floats | None,
     ) -> bool:
         """One report of the core; true when the callback wants the fit to stop."""
-        report = Report(self.stages[-1], epoch, seconds, primal, dual, gap, active, check_seconds)
+        report = Report(
+            self.stages[-1],
+            self.epochs + epoch,
+            self.seconds + seconds,
+            primal,
+            dual,
+            gap,
+            active,
+            self.check_seconds + check_seconds,
+        )
         self.history.append(report)
+        if self.after is not None:
+            self.after()
         if self.callback is None or weights is None:
             return False
         return bool(self.callback(report, self.weights_of_report(weights)))
@@ -53,6 +84,8 @@ class Run:
         Who hears the reports.
     tol, max_iter, seed, time_limit, stop, report_passes, report_seconds, pack
         As in ``solve``.
+    with_weights : bool
+        Whether reports carry weights, and the state knows the best ones when it is reported.
     """
 
     def __init__(
@@ -67,6 +100,7 @@ class Run:
         report_passes: float | None = None,
         report_seconds: float | None = None,
         pack: bool = True,
+        with_weights: bool = True,
     ) -> None:
         self.pack = pack
         self.recorder = recorder
@@ -83,7 +117,7 @@ class Run:
             stop,
             report_passes or 0.0,
             report_seconds or 0.0,
-            with_weights=recorder.callback is not None,
+            with_weights=with_weights,
         )
 
     def time_left(self) -> float:

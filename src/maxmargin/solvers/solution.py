@@ -149,3 +149,23 @@ class Solution:
     def converged(self) -> bool:
         """Whether the certified gap is at most the tolerance asked for."""
         return self.exit == "converged"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A problem on the way to its solution: where ``solve(start=...)`` goes on.
+
+    Attributes
+    ----------
+    solution : Solution
+        What was found so far.
+    method : dict
+        The method, as plain data.
+    ended : tuple of str
+        How the stages before the present one ended: names of ``Exit`` in lower case. The same method goes on with the
+        stage that follows these.
+    """
+
+    solution: Solution
+    method: dict[str, Any]
+    ended: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from maxmargin import _core
@@ -11,9 +12,9 @@ from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.multiclass import MulticlassProblem
 from maxmargin.problems.ranking import RankingProblem
 from maxmargin.solvers.method import Exit, Method, Stage
-from maxmargin.solvers.methods import method_of
+from maxmargin.solvers.methods import method_of, method_to_json
 from maxmargin.solvers.run import Callback, Recorder, Run
-from maxmargin.solvers.solution import Solution
+from maxmargin.solvers.solution import Snapshot, Solution
 
 
 def solve(
@@ -31,6 +32,8 @@ def solve(
     report_passes: float | None = None,
     report_seconds: float | None = None,
     pack: bool = True,
+    keep: Callable[[Snapshot], None] | None = None,
+    keep_seconds: float = 60.0,
 ) -> Solution:
     """Solve a problem to a certified relative duality gap.
 
@@ -54,7 +57,7 @@ def solve(
     start : Solution or array, optional
         What is known of the solution: that of a similar problem, or dual variables (of shape (rows,), or (rows,
         classes), dense or sparse), or for ranking weights at which cuts are made (of shape (any, features + 1)). They
-        are brought within their bounds.
+        are brought within their bounds. A `Snapshot` continues a call that did not end.
     seed : int, default=0
         Seed of this call's own random generator: the same seed gives the same bits.
     callback : callable, optional
@@ -71,6 +74,11 @@ def solve(
     pack : bool, default=True
         Whether sweeps over sparse rows may run on a packed copy of them where that pays and memory allows
         (``maxmargin/solvers/packing.py`` has the rule). False: the rows are used where they lie, always.
+    keep : callable, optional
+        Called with a `Snapshot` at the end of an epoch, step or cut, so that never more than ``keep_seconds`` and the
+        time of one of these is lost when the process ends.
+    keep_seconds : float, default=60.0
+        That interval.
 
     Returns
     -------
@@ -89,6 +97,8 @@ def solve(
     method = method_of(solver, problem.kind, getattr(problem, "loss", None), getattr(problem, "penalize_bias", True))
     if n_jobs not in (None, 1):
         raise ValueError(f"n_jobs={n_jobs}: one problem is solved by one thread; leave it at 1")
+    if not keep_seconds > 0:
+        raise ValueError(f"keep_seconds must be positive, not {keep_seconds}")
     limits = checked_limits(
         tol=tol,
         max_iter=max_iter,
@@ -99,7 +109,7 @@ def solve(
         report_seconds=report_seconds,
         pack=pack,
     )
-    return Call(problem, method, start, callback, **limits).finish()
+    return Call(problem, method, start, callback, keep, keep_seconds, **limits).finish()
 
 
 def checked_limits(
@@ -150,21 +160,34 @@ class Call:
         What to minimise.
     method : Method
         A method that takes it.
-    start, callback
+    start, callback, keep, keep_seconds
         As in `solve`.
     **limits
         Those of a `Run`.
     """
 
     def __init__(
-        self, problem: Any, method: Method, start: Any = None, callback: Callback | None = None, **limits: Any
+        self,
+        problem: Any,
+        method: Method,
+        start: Any = None,
+        callback: Callback | None = None,
+        keep: Callable[[Snapshot], None] | None = None,
+        keep_seconds: float = 60.0,
+        **limits: Any,
     ) -> None:
         self.begin = time.perf_counter()
         self.problem, self.method = problem, method
-        self.recorder = Recorder(callback, problem.weights_of_report)
-        self.run = Run(self.recorder, **limits)
+        self.keep, self.keep_seconds = keep, keep_seconds
+        self.known = start if isinstance(start, Snapshot) else None
+        before = None if self.known is None else self.known.solution
+        self.recorder = Recorder(callback, problem.weights_of_report, before)
+        if keep is not None:
+            # Two of these moments are at most one interval apart, wherever it ends between them.
+            limits["report_seconds"] = min(limits.get("report_seconds") or keep_seconds, keep_seconds / 2)
+        self.run = Run(self.recorder, with_weights=callback is not None or keep is not None, **limits)
         made = time.perf_counter()
-        self.state: Any = problem.start(start)
+        self.state: Any = problem.start(start if before is None else before)
         # To verify the bounds and to read them out takes about as long as to make the state.
         self.run.core.reserve(time.perf_counter() - made)
 
@@ -174,9 +197,23 @@ class Call:
         if exit_ is None or exit_ is Exit.BUDGET:
             plan = self.method.plan(problem, state, run)
             stage: Stage | None = next(plan)
-            while stage is not None:
-                exit_ = stage.method.run(problem, state, run, **stage.limits)
-                stage = run.next_stage(plan, exit_)
+            ended: list[str] = []
+            if self.known is not None:
+                ended = self._known_ends()
+                for name in ended:
+                    stage = run.next_stage(plan, getattr(Exit, name.upper()))
+                state.verify()
+                if Certificate(state.primal, state.dual).gap <= run.tol:
+                    self.recorder.stages = self.known.solution.solver.split("+")
+                    return self._found("converged")
+            self._keep_from_now_on(ended)
+            try:
+                while stage is not None:
+                    exit_ = stage.method.run(problem, state, run, **stage.limits)
+                    stage = run.next_stage(plan, exit_)
+                    ended.append(exit_.name.lower())
+            finally:
+                self.recorder.after = None  # it knows the run, which knows the recorder
         assert exit_ is not None
         reason = exit_.name.lower()
         if reason != "converged":
@@ -185,16 +222,48 @@ class Call:
                 reason = "converged"
             elif reason == "budget" or (reason == "max_iter" and run.rounding):
                 reason = "rounding"
-        weights, alpha = problem.found(state)
+        return self._found(reason)
+
+    def _known_ends(self) -> list[str]:
+        """How the stages ended that a snapshot of the same method has behind it; none of another method."""
+        assert self.known is not None
+        ended = list(self.known.ended) if self.known.method == method_to_json(self.method) else []
+        self.recorder.stages = self.known.solution.solver.split("+")[: len(ended)] if ended else []
+        return ended
+
+    def _keep_from_now_on(self, ended: list[str]) -> None:
+        keep, method = self.keep, method_to_json(self.method)
+        if keep is not None:
+            self.recorder.after = _Keeper(
+                lambda: keep(Snapshot(self._found("stopped"), method, tuple(ended))), self.keep_seconds
+            )
+
+    def _found(self, reason: str) -> Solution:
+        recorder, state = self.recorder, self.state
+        weights, alpha = self.problem.found(state)
         return Solution(
             weights=weights,
             alpha=alpha,
             certificate=Certificate(state.primal, state.dual),
             exit=reason,
-            n_iter=run.core.epochs,
-            solver="+".join(self.recorder.stages),
-            history=self.recorder.history,
-            check_seconds=run.core.check_seconds,
-            seconds=time.perf_counter() - self.begin,
-            points=problem.points_of(state),
+            n_iter=max([recorder.epochs + self.run.core.epochs, *(report.epoch for report in recorder.history[-1:])]),
+            solver="+".join(recorder.stages),
+            history=list(recorder.history),
+            check_seconds=recorder.check_seconds + self.run.core.check_seconds,
+            seconds=recorder.seconds + time.perf_counter() - self.begin,
+            points=self.problem.points_of(state),
         )
+
+
+class _Keeper:
+    """Calls a function when half an interval has passed since it was last called."""
+
+    def __init__(self, keep: Callable[[], None], seconds: float) -> None:
+        self.keep = keep
+        self.seconds = seconds / 2
+        self.last = time.perf_counter()
+
+    def __call__(self) -> None:
+        if time.perf_counter() - self.last >= self.seconds:
+            self.keep()
+            self.last = time.perf_counter()

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopFlag
+from maxmargin.io.files import PathLike
 from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
@@ -26,6 +28,7 @@ from maxmargin.solvers.solution import Report, Solution
 from maxmargin.solvers.solve import solve
 from maxmargin.solvers.threads import map_threads
 from maxmargin.solvers.together import goes_together, groups_of, solve_together
+from maxmargin.training.checkpoint import INTERVAL, Checkpoint, fingerprint
 
 #: How more than two classes are treated.
 MULTI_CLASS = ("ovr", *FORMULATIONS)
@@ -151,6 +154,8 @@ def train_classifier(
     time_limit: float | None = None,
     n_jobs: int = 1,
     stop: StopFlag | None = None,
+    checkpoint: PathLike | None = None,
+    checkpoint_interval: float = INTERVAL,
     **options: Any,
 ) -> tuple[list[Any], list[Solution]]:
     """Make the problems of a classification and solve them.
@@ -187,6 +192,11 @@ def train_classifier(
         Threads over problems.
     stop : StopFlag, optional
         Setting it from another thread ends the training.
+    checkpoint : path, optional
+        A file for the state of the training, which goes on from there if it is there already. The problems are solved
+        one by one then.
+    checkpoint_interval : float, default=60.0
+        Seconds between two states.
     **options
         Passed to ``solve``.
 
@@ -211,6 +221,11 @@ def train_classifier(
     matrix.problems = max(matrix.problems, len(positives))
     check_memory(matrix.shape[1], n_classes if n_classes > 2 else 1)
     heard = listeners or [Silent()] * len(positives)
+    saved: Checkpoint | None = None
+    if checkpoint is not None:
+        what = (labels, n_classes, np.asarray(C, dtype=np.float64), multi_class, bias, penalize_bias)
+        name = fingerprint(matrix, *what, loss if multi_class == "ovr" else None)
+        saved = Checkpoint(checkpoint, name, len(positives), checkpoint_interval)
 
     def problem_of(task: int) -> Any:
         return make_problem(
@@ -242,7 +257,8 @@ def train_classifier(
         if len(group) > 1:
             solutions = solve_together(problems, method, starts=own_starts, callbacks=callbacks, **limits)
         else:
-            solutions = [solve(problems[0], method, start=own_starts[0], callback=callbacks[0], **limits)]
+            solve_it = solve if saved is None else partial(saved.solve, group.start)
+            solutions = [solve_it(problems[0], method, start=own_starts[0], callback=callbacks[0], **limits)]
         if any(solution.exit == "stopped" for solution in solutions):
             stop.set()  # a listener that stops one class stops them all
         for task in group:
@@ -250,9 +266,11 @@ def train_classifier(
         return list(zip(problems, solutions, strict=True))
 
     method = method_of(solver, "binary" if multi_class == "ovr" else multi_class, LOSSES[loss], penalize_bias)
-    together = multi_class == "ovr" and goes_together(method, problem_of(0), len(positives))
+    together = saved is None and multi_class == "ovr" and goes_together(method, problem_of(0), len(positives))
     groups = groups_of(len(positives), together)
     solved = [train(groups[0], stop or StopFlag())] if len(groups) == 1 else map_threads(train, groups, n_jobs, stop)
+    if saved is not None:
+        saved.close()
     return [problem for group in solved for problem, _ in group], [found for group in solved for _, found in group]
 
 
