@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "maxmargin"
 #: From the bottom up; those of one tuple are on one level and may call each other.
-LAYERS = [("problems",), ("solvers",), ("models", "io"), ("training",), ("estimators",), ("cli",)]
+LAYERS = [("problems",), ("solvers",), ("models", "io"), ("training", "plots"), ("estimators",), ("cli",)]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

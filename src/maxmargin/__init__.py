@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from maxmargin.estimators.model_files import load_model, save_model
     from maxmargin.io.svmlight import SvmlightError, load_svmlight
     from maxmargin.io.svmlight_writer import save_svmlight
+    from maxmargin.plots.confusion import ConfusionDisplay
+    from maxmargin.plots.features import TopFeaturesDisplay
+    from maxmargin.plots.history import HistoryDisplay, plot_history
+    from maxmargin.plots.paths import PathDisplay, ScoreDisplay
     from maxmargin.problems.binary import BinaryProblem
     from maxmargin.problems.certificate import Certificate
     from maxmargin.problems.losses import LOSSES, Loss
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from maxmargin.solvers.pegasos import Pegasos
     from maxmargin.solvers.primal_coordinate_descent import PrimalCoordinateDescent
     from maxmargin.solvers.sequential_dual import SequentialDual
-    from maxmargin.solvers.solution import Report, Solution
+    from maxmargin.solvers.solution import Report, Snapshot, Solution
     from maxmargin.solvers.solve import solve
     from maxmargin.training.svm_path import Path, svm_path
 
@@ -43,9 +47,11 @@ _HOMES = {
     "Auto": "maxmargin.solvers.auto",
     "BinaryProblem": "maxmargin.problems.binary",
     "Certificate": "maxmargin.problems.certificate",
+    "ConfusionDisplay": "maxmargin.plots.confusion",
     "CuttingPlane": "maxmargin.solvers.cutting_plane",
     "DualCoordinateDescent": "maxmargin.solvers.dual_coordinate_descent",
     "ExponentiatedGradient": "maxmargin.solvers.exponentiated_gradient",
+    "HistoryDisplay": "maxmargin.plots.history",
     "LOSSES": "maxmargin.problems.losses",
     "LinearRankSVM": "maxmargin.estimators.linear_rank_svm",
     "LinearRankSVMCV": "maxmargin.estimators.linear_rank_svm_cv",
@@ -57,18 +63,23 @@ _HOMES = {
     "MulticlassProblem": "maxmargin.problems.multiclass",
     "Newton": "maxmargin.solvers.newton",
     "Path": "maxmargin.training.svm_path",
+    "PathDisplay": "maxmargin.plots.paths",
     "Pegasos": "maxmargin.solvers.pegasos",
     "PrimalCoordinateDescent": "maxmargin.solvers.primal_coordinate_descent",
     "RankingProblem": "maxmargin.problems.ranking",
     "Report": "maxmargin.solvers.solution",
     "SOLVERS": "maxmargin.solvers.methods",
+    "ScoreDisplay": "maxmargin.plots.paths",
     "SequentialDual": "maxmargin.solvers.sequential_dual",
+    "Snapshot": "maxmargin.solvers.solution",
     "Solution": "maxmargin.solvers.solution",
     "SvmlightError": "maxmargin.io.svmlight",
+    "TopFeaturesDisplay": "maxmargin.plots.features",
     "count_pairs": "maxmargin.problems.ranking",
     "load_model": "maxmargin.estimators.model_files",
     "load_svmlight": "maxmargin.io.svmlight",
     "ndcg": "maxmargin.problems.ranking",
+    "plot_history": "maxmargin.plots.history",
     "save_model": "maxmargin.estimators.model_files",
     "save_svmlight": "maxmargin.io.svmlight_writer",
     "solve": "maxmargin.solvers.solve",
@@ -81,9 +92,11 @@ __all__ = [
     "Auto",
     "BinaryProblem",
     "Certificate",
+    "ConfusionDisplay",
     "CuttingPlane",
     "DualCoordinateDescent",
     "ExponentiatedGradient",
+    "HistoryDisplay",
     "LinearRankSVM",
     "LinearRankSVMCV",
     "LinearSVC",
@@ -94,17 +107,22 @@ __all__ = [
     "MulticlassProblem",
     "Newton",
     "Path",
+    "PathDisplay",
     "Pegasos",
     "PrimalCoordinateDescent",
     "RankingProblem",
     "Report",
+    "ScoreDisplay",
     "SequentialDual",
+    "Snapshot",
     "Solution",
     "SvmlightError",
+    "TopFeaturesDisplay",
     "count_pairs",
     "load_model",
     "load_svmlight",
     "ndcg",
+    "plot_history",
     "save_model",
     "save_svmlight",
     "solve",

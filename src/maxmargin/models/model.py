@@ -63,6 +63,29 @@ def labels_of_scores(scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(classes[best_index(scores)])
 
 
+class TopFeatures(NamedTuple):
+    """Numbers of the features with the largest weights, and with the most negative ones; the extreme ones first."""
+
+    positive: list[int]
+    negative: list[int]
+
+
+def top_features(weights: Floats, count: int) -> TopFeatures:
+    """Which features speak most for the class of these weights, and which against it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.models.model import top_features
+    >>> top_features(np.array([0.0, 3.0, -1.0, 2.0, -5.0]), 2)
+    TopFeatures(positive=[1, 3], negative=[4, 2])
+    """
+    order = np.argsort(-weights, kind="stable")
+    positive = [j for j in order[:count].tolist() if weights[j] > 0]
+    negative = [j for j in order[::-1][:count].tolist() if weights[j] < 0]
+    return TopFeatures(positive, negative)
+
+
 class PairSummary(NamedTuple):
     """Pairs of rows of different rank: all, in the wrong order, with equal scores, and the groups they belong to."""
 

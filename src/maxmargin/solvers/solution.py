@@ -164,6 +164,16 @@ class Snapshot:
     ended : tuple of str
         How the stages before the present one ended: names of ``Exit`` in lower case. The same method goes on with the
         stage that follows these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import BinaryProblem, solve
+    >>> problem = BinaryProblem(np.array([[1.0], [-1.0]]), [1, -1])
+    >>> kept = []
+    >>> _ = solve(problem, "dcd", tol=1e-9, keep=kept.append, keep_seconds=1e-9)
+    >>> solve(problem, "dcd", tol=1e-9, start=kept[0]).converged
+    True
     """
 
     solution: Solution
