@@ -194,6 +194,7 @@ def read_svmlight(
     base: int,
     max_complaints: int,
     threads: int,
+    progress: Callable[[float], object] | None,
 ) -> dict[str, Any]: ...
 def write_svmlight(
     values: NDArray[Any],

@@ -38,12 +38,19 @@ nb::object to_numpy(Buffer<T>&& buffer) {
 }
 
 template <class Value, class Index>
-nb::object read_as(std::string_view text, const ReaderOptions& options) {
+nb::object read_as(std::string_view text, const ReaderOptions& options, const nb::object& progress) {
     std::exception_ptr failure;
-    auto interrupted = [&failure] {
+    auto interrupted = [&failure, &progress](double share) {
         nb::gil_scoped_acquire locked;
-        if (PyErr_CheckSignals() != 0) {
-            failure = std::make_exception_ptr(nb::python_error());
+        try {
+            if (PyErr_CheckSignals() != 0) {
+                throw nb::python_error();
+            }
+            if (!progress.is_none()) {
+                progress(share);
+            }
+        } catch (...) {
+            failure = std::current_exception();
             return true;
         }
         return false;
@@ -78,22 +85,22 @@ nb::object read_as(std::string_view text, const ReaderOptions& options) {
 }
 
 template <class Value>
-nb::object read_with_indices_that_fit(std::string_view text, const ReaderOptions& options) {
-    const nb::object result = read_as<Value, std::int32_t>(text, options);
-    return result.is_none() ? read_as<Value, std::int64_t>(text, options) : result;
+nb::object read_with_indices_that_fit(std::string_view text, const ReaderOptions& options, const nb::object& progress) {
+    const nb::object result = read_as<Value, std::int32_t>(text, options, progress);
+    return result.is_none() ? read_as<Value, std::int64_t>(text, options, progress) : result;
 }
 
 nb::object read_svmlight(const Bytes& text, bool single, bool multilabel, bool qid, bool need_qid,
                          std::optional<std::int64_t> largest_index, bool drop_larger, bool allow_zero,
-                         std::int64_t base, std::size_t max_complaints, int threads) {
+                         std::int64_t base, std::size_t max_complaints, int threads, const nb::object& progress) {
     ReaderOptions options{.multilabel = multilabel, .qid = qid, .drop_larger = drop_larger, .allow_zero = allow_zero};
     options.largest_index = largest_index.value_or(options.largest_index);
     options.need_qid = need_qid;
     options.base = base;
     options.max_complaints = max_complaints;
     options.threads = threads;
-    return single ? read_with_indices_that_fit<float>(view(text), options)
-                  : read_with_indices_that_fit<double>(view(text), options);
+    return single ? read_with_indices_that_fit<float>(view(text), options, progress)
+                  : read_with_indices_that_fit<double>(view(text), options, progress);
 }
 
 // One line per row: the given heads (label and qid), then the features.
@@ -200,7 +207,8 @@ nb::bytes write_numbers(const nb::ndarray<const double, nb::ndim<2>, nb::c_conti
 void bind_text(nb::module_& m) {
     using std::int32_t, std::int64_t;
     m.def("read_svmlight", &read_svmlight, "text"_a, "single"_a, "multilabel"_a, "qid"_a, "need_qid"_a,
-          "largest_index"_a.none(), "drop_larger"_a, "allow_zero"_a, "base"_a, "max_complaints"_a, "threads"_a);
+          "largest_index"_a.none(), "drop_larger"_a, "allow_zero"_a, "base"_a, "max_complaints"_a, "threads"_a,
+          "progress"_a.none());
     bind_writer<float, int32_t, int32_t>(m);
     bind_writer<float, int32_t, int64_t>(m);
     bind_writer<float, int64_t, int64_t>(m);

@@ -67,7 +67,8 @@ class SvmlightReader {
   public:
     using Rows = SvmlightRows<Value, Index>;
 
-    SvmlightReader(std::string_view text, const ReaderOptions& options, std::function<bool()> interrupted)
+    // `interrupted` is asked now and then, with the share of the text that has been read; true ends the reading.
+    SvmlightReader(std::string_view text, const ReaderOptions& options, std::function<bool(double)> interrupted)
         : text_(text), options_(options), interrupted_(std::move(interrupted)) {}
 
     Rows read() {
@@ -184,7 +185,9 @@ class SvmlightReader {
         const char* next_poll = slice.begin;
         for (const char* p = slice.begin; p != slice.end; ++line) {
             if (p >= next_poll) {
-                if (slice.polls && interrupted_ && interrupted_()) {
+                // Slices are of equal length, so that one of them tells how far all are.
+                if (slice.polls && interrupted_ &&
+                    interrupted_(static_cast<double>(p - slice.begin) / static_cast<double>(slice.end - slice.begin))) {
                     stop_ = true;
                 }
                 if (stop_.load(std::memory_order_relaxed)) {
@@ -462,7 +465,7 @@ class SvmlightReader {
 
     std::string_view text_;
     ReaderOptions options_;
-    std::function<bool()> interrupted_;
+    std::function<bool(double)> interrupted_;
     std::vector<Slice> slices_;
     std::atomic<bool> stop_{false}, too_wide_{false};
     Rows rows_;

@@ -7,7 +7,7 @@ training data were read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -135,7 +135,12 @@ class ReadOptions:
 
 
 def read_data(
-    path: PathLike | Any, options: ReadOptions | None = None, *, need_labels: bool = True, with_qid: bool = False
+    path: PathLike | Any,
+    options: ReadOptions | None = None,
+    *,
+    need_labels: bool = True,
+    with_qid: bool = False,
+    progress: Callable[[float | None], object] | None = None,
 ) -> Data:
     r"""Rows and labels of a whole file.
 
@@ -149,6 +154,9 @@ def read_data(
         Whether a file without labels is an error.
     with_qid : bool, default=False
         Whether to keep the query numbers of svmlight files that have them.
+    progress : callable, optional
+        Called now and then while text in svmlight format is read, with the share that is done, or None where that is
+        not known.
 
     Examples
     --------
@@ -170,6 +178,7 @@ def read_data(
             zero_based="auto" if options.zero_based is None else options.zero_based,
             max_errors=options.max_errors,
             n_jobs=options.n_jobs,
+            progress=progress,
         )
         return Data(parsed.X, parsed.y, source={"zero_based": parsed.zero_based}, qid=parsed.qid)
     if known in ("npz", "npy"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -163,10 +163,12 @@ def read_svmlight(
     multilabel: bool = False,
     max_errors: int = 1,
     n_jobs: int | None = None,
+    progress: Callable[[float | None], object] | None = None,
 ) -> Parsed:
     """`load_svmlight` without scipy: the rows as `Csr`, and whether the text was zero-based.
 
-    ``qid=None`` returns the query numbers if there are any; then every row must have one.
+    ``qid=None`` returns the query numbers if there are any; then every row must have one. ``progress`` is called now and
+    then with the share that has been read, or with None where that is not known.
     """
     if not isinstance(zero_based, str):
         zero_based = bool(zero_based)
@@ -177,8 +179,8 @@ def read_svmlight(
     base = 0 if zero_based is True else 1
     name = _name(path_or_file)
     results = [
-        _parse(text, name, first_line, options, limit, allow_zero, base)
-        for text, first_line in _texts(path_or_file, name, None)
+        _parse(text, name, first_line, options, limit, allow_zero, base, progress=progress if whole else None)
+        for text, first_line, whole in _texts(path_or_file, name, None, progress)
     ]
     found_zero = any(result["smallest"] == 0 for result in results)
     based = found_zero if zero_based == "auto" else bool(zero_based)
@@ -238,7 +240,7 @@ def iter_svmlight(
     options = _check(dtype, n_features, zero_based, qid, False, 1, n_jobs)
     name = _name(path_or_file)
     limit = n_features - (zero_based is True)
-    for text, first_line in _texts(path_or_file, name, block):
+    for text, first_line, _ in _texts(path_or_file, name, block):
         result = _parse(text, name, first_line, options, limit, zero_based, int(not zero_based), drop_larger=True)
         X = Csr(result["data"], result["indices"], result["indptr"], (len(result["indptr"]) - 1, n_features))
         numbers = None if qid is False else _query_numbers([result], name)
@@ -273,23 +275,36 @@ def _name(source: Any) -> str:
     return name if isinstance(name, str) else "<stream>"
 
 
-def _texts(source: Any, name: str, block: int | None) -> Iterator[tuple[Any, int]]:
-    """The text in blocks of whole lines, with the number of the first line of each.
+def _texts(
+    source: Any, name: str, block: int | None, progress: Callable[[float | None], object] | None = None
+) -> Iterator[tuple[Any, int, bool]]:
+    """The text in blocks of whole lines, with the number of the first line of each, and whether it is all there is.
 
-    A plain file is mapped into memory and, without ``block``, comes in one piece.
+    A plain file is mapped into memory and, without ``block``, comes in one piece. Of others ``progress`` hears between
+    two blocks.
     """
     if is_stream(source):
         with clear_read_errors(name):
-            yield from _stream_blocks(decompressed(source), block or BLOCK)
+            for text, line in _stream_blocks(decompressed(source), block or BLOCK):
+                if progress is not None:
+                    progress(None)
+                yield text, line, False
         return
     with open(source, "rb") as file, clear_read_errors(name):
+        size = 0
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            size = os.fstat(file.fileno()).st_size
             packed = check_suffix(file.read(8), name)
             file.seek(0)
-            if packed is None and os.fstat(file.fileno()).st_size > 0:
-                yield from _mapped_blocks(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), block)
+            if packed is None and size > 0:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                for text, line in _mapped_blocks(mapped, block):
+                    yield text, line, block is None
                 return
-        yield from _stream_blocks(decompressed(file), block or BLOCK)
+        for text, line in _stream_blocks(decompressed(file), block or BLOCK):
+            if progress is not None:
+                progress(file.tell() / size if size else None)
+            yield text, line, False
 
 
 def _mapped_blocks(mapped: mmap.mmap, block: int | None) -> Iterator[tuple[Any, int]]:
@@ -323,6 +338,7 @@ def _parse(
     allow_zero: bool,
     base: int,
     drop_larger: bool = False,
+    progress: Callable[[float | None], object] | None = None,
 ) -> dict[str, Any]:
     result = _core.read_svmlight(
         text,
@@ -336,6 +352,7 @@ def _parse(
         base=base,
         max_complaints=options.max_errors,
         threads=options.threads,
+        progress=progress,
     )
     if result["complaints"]:
         raise SvmlightError(name, [(line + first_line - 1, *rest) for line, *rest in result["complaints"]])
