@@ -13,10 +13,13 @@ from maxmargin.cli.bench import bench
 from maxmargin.cli.convert import convert
 from maxmargin.cli.cv import cv
 from maxmargin.cli.info import info
+from maxmargin.cli.path import path
 from maxmargin.cli.predict import predict
 from maxmargin.cli.train import train
 
 SHELLS = ("bash", "zsh", "fish")
+#: Options of LIBLINEAR that are none here.
+LIBLINEAR_LETTERS = ("-s", "-e", "-B", "-R", "-w", "-m", "-p", "-n", "-M")
 
 
 def _print_completion(context: click.Context, _: click.Parameter, shell: str | None) -> None:
@@ -50,13 +53,14 @@ def app() -> None:
     maxmargin train train.svm model.mm      learn from a file
     maxmargin predict test.svm model.mm     how good is it on another file?
     maxmargin cv train.svm                  which C is best?
+    maxmargin path train.svm                what does C do?
     maxmargin info model.mm                 what is in a file?
 
     Files: svmlight (the format of LIBLINEAR; also .gz, .bz2, .xz, .zst), .npz, .npy, .csv, .tsv, .parquet.
     """
 
 
-for command in (train, predict, cv, convert, info, bench):
+for command in (train, predict, cv, path, convert, info, bench):
     app.add_command(command)
 
 
@@ -71,6 +75,8 @@ def run(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            error = click.UsageError(error.format_message() + _advice(error.option_name), error.ctx)
         _print_json(words, error.format_message())
         error.show()
         return 2
@@ -93,6 +99,17 @@ def run(arguments: list[str] | None = None) -> int:
 
         traceback.print_exc()
         return _fail(words, "this is a bug of maxmargin; please report it with the lines above", 70)
+
+
+def _advice(option: str) -> str:
+    """What somebody may have meant who gave an option that is not there."""
+    if option == "-c":
+        return " The weight of the losses is -C; LIBLINEAR's own letters go into a text: --liblinear '-s 3 -c 1'."
+    if option == "-v":
+        return " Cross-validation is  maxmargin cv DATA --folds 5; or in LIBLINEAR's words: --liblinear '-v 5'."
+    if option in LIBLINEAR_LETTERS:
+        return f" LIBLINEAR's options go into a text of their own, such as --liblinear '{option} ...'."
+    return ""
 
 
 class Terminated(BaseException):

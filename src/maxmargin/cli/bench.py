@@ -7,15 +7,14 @@ from typing import Any
 
 import click
 
+from maxmargin.cli.loading import load
 from maxmargin.cli.options import (
     CLASSIFICATION_SOLVERS,
     LOSSES,
     MULTI_CLASS,
     Positive,
     data_argument,
-    read_options,
     reading,
-    source,
     talking,
 )
 from maxmargin.cli.training import labels_and_classes
@@ -54,7 +53,6 @@ def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any)
     The error is how far an objective is above the best lower bound that any solver proved.
     """
     from maxmargin.cli.output import Bar, Output, table
-    from maxmargin.io.data import read_data
     from maxmargin.problems.matrix import Matrix
     from maxmargin.training.classification import choose_method
 
@@ -62,7 +60,7 @@ def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any)
     solvers = solvers or _all_solvers(given["multi_class"], given["loss"])
     for solver in solvers:
         choose_method(solver, given["multi_class"], given["loss"])
-    loaded = read_data(source(data), read_options(**given))
+    loaded = load(data, given, output)
     classes, labels = labels_and_classes(loaded, data)
     matrix = Matrix(loaded.X)
     results: list[dict[str, Any]] = []

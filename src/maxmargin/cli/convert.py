@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from maxmargin.cli.info import is_model
-from maxmargin.cli.options import jobs, read_options, reading, refuse_reading, source, talking
+from maxmargin.cli.loading import is_model, load
+from maxmargin.cli.options import jobs, reading, refuse_reading, talking
 
 
 @click.command(short_help="Convert models and data between formats.")
@@ -16,8 +16,9 @@ from maxmargin.cli.options import jobs, read_options, reading, refuse_reading, s
 @click.argument("target", metavar="OUT", type=click.Path())
 @click.option(
     "--to",
-    type=click.Choice(["maxmargin", "liblinear", "svmlight", "npz"]),
-    help="Format of OUT.  [default: models: maxmargin for .mm, else liblinear; data: npz for .npz, else svmlight]",
+    type=click.Choice(["maxmargin", "liblinear", "onnx", "svmlight", "npz"]),
+    help="Format of OUT.  [default: models: maxmargin for .mm, onnx for .onnx, else liblinear; data: npz for .npz, "
+    "else svmlight]",
 )
 @reading
 @jobs
@@ -27,6 +28,7 @@ def convert(source_file: str, target: str, to: str | None, **given: Any) -> int:
 
     \b
     maxmargin convert model.mm liblinear.model
+    maxmargin convert model.mm model.onnx
     maxmargin convert train.svm.gz train.npz
     """
     from maxmargin.cli.output import Output
@@ -38,13 +40,25 @@ def convert(source_file: str, target: str, to: str | None, **given: Any) -> int:
         raise ValueError("OUT is a file; standard output cannot be one")
     model = is_model(source_file)
     to = to or _format_of(target, model)
-    if model != (to in ("maxmargin", "liblinear")):
+    if model != (to in ("maxmargin", "liblinear", "onnx")):
         raise ValueError(f"{source_file} holds {'a model' if model else 'data'}, which cannot become {to}")
     if model:
         refuse_reading(given, source_file)
         from maxmargin.io.models import read_any_model, write_any_model
 
-        write_any_model(read_any_model(source_file), target, format=to, dual=True)
+        trained = read_any_model(source_file)
+        if to == "onnx":
+            from maxmargin.io.files import atomic_write
+            from maxmargin.io.onnx_model import onnx_graph
+
+            try:
+                contents = onnx_graph(trained).SerializeToString()
+            except ImportError as error:
+                raise ValueError(str(error)) from error
+            with atomic_write(target) as file:
+                file.write(contents)
+        else:
+            write_any_model(trained, target, format=to, dual=True)
     else:
         _convert_data(source_file, target, to, given, output)
     output.results({"in": source_file, "out": target, "format": to}, [f"{target} written ({to})"])
@@ -60,20 +74,19 @@ def _format_of(target: str, model: bool) -> str:
     if os.path.splitext(target)[1].lower() in MAGIC and (model or suffix == ".npz"):
         raise ValueError(f"{target}: only svmlight text is written packed")
     if model and suffix not in (*SUFFIXES, ".svm"):
-        return "maxmargin" if suffix == ".mm" else "liblinear"
-    if not model and (suffix == ".npz" or suffix not in (*SUFFIXES, ".mm")):
+        return {".mm": "maxmargin", ".onnx": "onnx"}.get(suffix, "liblinear")
+    if not model and (suffix == ".npz" or suffix not in (*SUFFIXES, ".mm", ".onnx")):
         return "npz" if suffix == ".npz" else "svmlight"
-    kinds = "models to .mm or LIBLINEAR's format" if model else "data to svmlight or .npz"
+    kinds = "models to .mm or LIBLINEAR's format or .onnx" if model else "data to svmlight or .npz"
     raise ValueError(f"{target}: convert turns {kinds}, not to {suffix}; --to overrides the suffix")
 
 
 def _convert_data(source_file: str, target: str, to: str, given: dict[str, Any], output: Any) -> None:
     import numpy as np
 
-    from maxmargin.io.data import read_data
     from maxmargin.io.files import atomic_write
 
-    data = read_data(source(source_file), read_options(**given), with_qid=True)
+    data = load(source_file, given, output, with_qid=True)
     if to == "svmlight":
         from maxmargin.io.svmlight_writer import save_svmlight
 

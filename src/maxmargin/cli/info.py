@@ -6,17 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from maxmargin.cli.loading import is_model, load
 from maxmargin.cli.options import jobs, label_text, read_options, reading, refuse_reading, source, talking, tidy
+from maxmargin.cli.pictures import draw, plot_option
 from maxmargin.cli.ranking import pair_fields
 
 if TYPE_CHECKING:
+    from maxmargin.cli.output import Output
     from maxmargin.models.model import Model
+
+#: Classes whose features are listed; --json has them all.
+MOST_CLASSES_SHOWN = 20
 
 
 @click.command(short_help="Show what is in a model or data file.")
 @click.argument("file", type=click.Path(allow_dash=True))
+@click.option(
+    "--top", type=click.IntRange(0), default=5, show_default=True, help="Models: features of largest weight, per class."
+)
 @reading
 @jobs
+@plot_option("the features of largest weight of a model")
 @talking
 def info(file: str, **given: Any) -> int:
     """Show what is in FILE, a model (of maxmargin or LIBLINEAR) or data.
@@ -32,24 +42,78 @@ def info(file: str, **given: Any) -> int:
         from maxmargin.io.models import read_any_model
 
         refuse_reading(given, file)
-        fields = describe_model(read_any_model(file))
-    else:
-        fields = describe_data(file, given)
+        model = read_any_model(file)
+        fields = describe_model(model)
+        tops = largest_weights(model, given["top"])
+        lines = pairs((head.replace("_", " "), _shown(value)) for head, value in fields.items())
+        _draw(given["plot"], model, given["top"])
+        output.results({**fields, "top_features": tops}, [*lines, *_top_lines(tops)])
+        return 0
+    if given["plot"] is not None:
+        raise ValueError(f"--plot draws the weights of a model, and {file} is none")
+    fields = describe_data(file, given, output)
     output.results(fields, pairs((head.replace("_", " "), _shown(value)) for head, value in fields.items()))
     return 0
 
 
-def is_model(path: str) -> bool:
-    """Whether a file begins like a model rather than like data."""
-    import os
+def feature_names(model: Model) -> list[str]:
+    """Names of the features, or their numbers as in the file the model was trained on."""
+    if model.feature_names is not None:
+        return model.feature_names
+    first = 0 if model.source.get("zero_based", True) else 1
+    return [str(j + first) for j in range(model.coef.shape[1])]
 
-    if path == "-" or not os.path.isfile(path):
-        return False  # what cannot be read twice is taken for data; what is not there is told so later
-    from maxmargin.io.liblinear_model import START
 
-    with open(path, "rb") as file:
-        start = file.read(32)
-    return start.startswith(START) or (len(start) > 9 and start[4:8] == bytes(4) and start[8:10] == b'{"')
+def largest_weights(model: Model, count: int) -> list[dict[str, Any]]:
+    """What speaks most for each class, or for a higher and a lower rank."""
+    from maxmargin.models.model import top_features
+
+    names = feature_names(model)
+
+    def entry(what: dict[str, Any], weights: Any, features: list[int]) -> dict[str, Any]:
+        return {**what, "features": [{"feature": names[j], "weight": float(weights[j])} for j in features]}
+
+    if len(model.coef) == 1:
+        top = top_features(model.coef[0], count)
+        low, high = ("lower rank", "higher rank") if model.ranks else model.classes.tolist()
+        return [entry({"for": high}, model.coef[0], top.positive), entry({"for": low}, model.coef[0], top.negative)]
+    return [
+        entry({"for": label}, weights, top_features(weights, count).positive)
+        for label, weights in zip(model.classes.tolist(), model.coef, strict=True)
+    ]
+
+
+def _top_lines(tops: list[dict[str, Any]]) -> list[str]:
+    shown = [top for top in tops[:MOST_CLASSES_SHOWN] if top["features"]]
+    if not shown:
+        return []
+    from maxmargin.cli.output import pairs
+
+    more = [f"... and {len(tops) - MOST_CLASSES_SHOWN} classes more"] if len(tops) > MOST_CLASSES_SHOWN else []
+    return [
+        "",
+        "largest weights for",
+        *pairs(
+            (
+                f"  {label_text(top['for'])}",
+                ", ".join(f"{each['feature']} {each['weight']:+.4g}" for each in top["features"]),
+            )
+            for top in shown
+        ),
+        *more,
+    ]
+
+
+def _draw(path: str | None, model: Model, count: int) -> None:
+    if path is None:
+        return
+    from maxmargin.plots.features import TopFeaturesDisplay
+
+    display = TopFeaturesDisplay(model.coef, model.classes.tolist(), feature_names(model))
+    count = count or 5
+    height = 0.9 + 0.25 * count * (2 if len(model.coef) == 1 else 1)
+    columns, rows = display.panels
+    draw(path, lambda axes: display.plot(n_features=count, ax=axes), columns, rows, size=(5.0, height))
 
 
 def describe_model(model: Model) -> dict[str, Any]:
@@ -90,13 +154,11 @@ def describe_model(model: Model) -> dict[str, Any]:
     return fields
 
 
-def describe_data(path: str, given: dict[str, Any]) -> dict[str, Any]:
+def describe_data(path: str, given: dict[str, Any], output: Output) -> dict[str, Any]:
     """The facts about a data file."""
     import numpy as np
 
-    from maxmargin.io.data import read_data
-
-    data = read_data(source(path), read_options(**given), need_labels=False, with_qid=True)
+    data = load(path, given, output, need_labels=False, with_qid=True)
     values = data.X.data if hasattr(data.X, "indptr") else data.X.ravel()
     rows, features = data.X.shape
     nonzeros = int(np.count_nonzero(values))

@@ -1,4 +1,4 @@
-"""LIBLINEAR's option string (``-s 3 -c 1 -B 1``) as options of ``maxmargin train``."""
+"""LIBLINEAR's option string (``-s 3 -c 1 -B 1``) as options of ``maxmargin train`` and ``cv``."""
 
 from __future__ import annotations
 
@@ -65,6 +65,8 @@ def parse_liblinear(text: str) -> tuple[dict[str, Any], list[str]]:
         _take(name, value, options, notes)
     if options.get("no_penalize_intercept") and options.get("intercept_scaling") != 1.0:
         raise ValueError("--liblinear: -R needs -B 1")
+    if options.get("search") and "C" in options:
+        options["first_C"] = True
     if weights:
         options["class_weight"] = tuple(weights)
     return options, notes
@@ -95,9 +97,11 @@ def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> N
     elif name == "-q":
         options["quiet"] = True
     elif name == "-v":
-        raise ValueError(f"--liblinear: -v is cross-validation; use  maxmargin cv --folds {value}")
+        options["folds"] = _whole(value, name)
+        if options["folds"] < 2:
+            raise ValueError(f"--liblinear: -v needs at least 2 folds, not {value}")
     elif name == "-C":
-        raise ValueError("--liblinear: -C searches for C; use  maxmargin cv")
+        options["search"] = True
     elif name == "-R":
         options["no_penalize_intercept"] = True
     elif name == "-p":

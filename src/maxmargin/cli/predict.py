@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from maxmargin.cli.loading import check_order
 from maxmargin.cli.options import (
     data_argument,
     jobs,
@@ -18,6 +19,7 @@ from maxmargin.cli.options import (
     talking,
     tidy,
 )
+from maxmargin.cli.pictures import draw, plot_option
 from maxmargin.cli.ranking import RankTally
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ MOST_SCORES = 1 << 20
 @click.option("--scores", is_flag=True, help="Write scores instead of labels: one, or one per class, on each line.")
 @reading_to_predict
 @jobs
+@plot_option("which classes are taken for which")
 @talking
 def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) -> int:
     """Predict the rows of DATA with MODEL (a file of maxmargin or LIBLINEAR) and write them to OUT.
@@ -59,9 +62,12 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
     output = Output(given["quiet"], given["as_json"])
     if scores and out is None:
         raise ValueError("--scores needs OUT, a file to write them to, or - for standard output")
+    check_order("predict", data, model, *([out] if out else []))
     trained = read_any_model(model)
+    if given["plot"] is not None and trained.ranks:
+        raise ValueError(f"--plot draws which classes are taken for which, but {model} ranks")
     _check_target(out, data, model, *([given["labels"]] if given["labels"] else []))
-    tally = Tally(trained)
+    tally = Tally(trained, with_pairs=given["plot"] is not None)
     ranked = RankTally()
     names = [label_text(label) for label in trained.classes.tolist()]
     rows = dropped = 0
@@ -89,6 +95,8 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
             raise ValueError(f"{data}: there are no rows")
         if tally.rows + ranked.rows == 0 and out is None:
             raise ValueError(f"{data}: there are no labels to compare with; name a file to write the predictions to")
+    if given["plot"] is not None:
+        tally.draw(given["plot"])
     if dropped:
         output.note(f"{dropped:,} values belong to features that the model does not know; they were left out")
     found = ranked.fields(output) if trained.ranks else tally.fields(output)
@@ -133,13 +141,14 @@ def _lines_of(index: Any, names: list[str]) -> bytes:
 class Tally:
     """Counts of predicted against true labels, block by block."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, with_pairs: bool = False) -> None:
         import numpy as np
 
         self.classes = model.classes.tolist()
         self.position = {label: k for k, label in enumerate(self.classes)}
         self.hits, self.predicted, self.true = np.zeros((3, len(self.classes)), dtype=np.int64)
         self.rows = self.strange = 0
+        self.confusion = np.zeros((len(self.classes),) * 2, dtype=np.int64) if with_pairs else None
 
     def add(self, y: Any, index: Any) -> None:
         """The true labels of some rows, and the numbers of the classes predicted for them."""
@@ -156,6 +165,19 @@ class Tally:
         counts = np.bincount(true, minlength=size)
         self.true += counts[:-1]
         self.strange += int(counts[-1])
+        if self.confusion is not None:
+            known = true < len(self.classes)
+            np.add.at(self.confusion, (true[known], index[known]), 1)
+
+    def draw(self, path: str) -> None:
+        """Which classes are taken for which."""
+        if self.confusion is None or not self.comparable:
+            raise ValueError("--plot needs labels to compare with, and the data have none that the model knows")
+        from maxmargin.plots.confusion import ConfusionDisplay
+
+        display = ConfusionDisplay(self.confusion, [label_text(label) for label in self.classes])
+        side = min(2.5 + 0.5 * len(self.classes), 10.0)
+        draw(path, lambda axes: display.plot(ax=axes[0]), size=(side + 0.8, side))
 
     @property
     def comparable(self) -> bool:

@@ -32,7 +32,7 @@ ONE_GROUP = "there are no query numbers (qid), so all rows are ranked as one gro
 def refuse_classification(context: click.Context, given: dict[str, Any]) -> None:
     """Options of a classifier that were given for a ranking are an error."""
     for name in _CLASSIFY_ONLY:
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+        if name in given and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} does not apply to --task rank", context)
     if given["solver"] not in RANKING_SOLVERS:
         raise click.UsageError(
@@ -40,14 +40,9 @@ def refuse_classification(context: click.Context, given: dict[str, Any]) -> None
         )
 
 
-def train_ranker(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:
-    """The model that orders the rows of each group by their labels."""
+def check_ranks(data: Data, name: str, output: Output) -> None:
+    """Refuse data that cannot be ranked, and say so where there are no groups."""
     import numpy as np
-
-    from maxmargin.cli.output import Bar, TrainingBar
-    from maxmargin.models.model import Model
-    from maxmargin.problems.ranking import RankingProblem
-    from maxmargin.solvers.solve import solve
 
     assert data.y is not None  # read_data refuses files without labels
     if data.X.shape[0] == 0:
@@ -61,30 +56,48 @@ def train_ranker(data: Data, name: str, given: dict[str, Any], output: Output) -
         )
     if data.qid is None:
         output.note(ONE_GROUP)
+
+
+def train_ranker(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:
+    """The model that orders the rows of each group by their labels."""
+    from maxmargin.cli.output import Bar, TrainingBar
+    from maxmargin.models.model import Model
+    from maxmargin.problems.ranking import RankingProblem
+    from maxmargin.training.checkpoint import solve_ranking
+
+    check_ranks(data, name, output)
+    assert data.y is not None
     try:
         problem = RankingProblem(data.X, data.y, given["C"], qid=data.qid)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
     with Bar(output, "training") as bar:
         [listener] = TrainingBar(bar, 1, given["tol"]).listeners
-        solution = solve(
+        solution = solve_ranking(
             problem,
             given["solver"],
+            checkpoint=given["checkpoint"],
+            checkpoint_interval=given["checkpoint_interval"],
             tol=given["tol"],
             max_iter=given["max_iter"],
             time_limit=given["time_limit"],
             callback=listener.report,
         )
-    parameters = {
+    parameters = ranker_parameters(given)
+    return Model.of_ranking(problem, solution, parameters, feature_names=data.feature_names, source=data.source)
+
+
+def ranker_parameters(given: dict[str, Any]) -> dict[str, Any]:
+    """The same training as parameters of LinearRankSVM, for the model file."""
+    return {
         "C": given["C"],
         "tol": given["tol"],
         "max_iter": given["max_iter"],
         "solver": given["solver"],
         "warm_start": False,
-        "time_limit": given["time_limit"],
+        "time_limit": given.get("time_limit"),
         "verbose": 0,
     }
-    return Model.of_ranking(problem, solution, parameters, feature_names=data.feature_names, source=data.source)
 
 
 def pair_fields(model: Model) -> dict[str, Any]:

@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maxmargin.cli.options import Positive, data_argument, label_text, read_options, reading, source, talking
+from maxmargin.cli.loading import check_order, load
+from maxmargin.cli.options import Positive, data_argument, label_text, reading, talking, tidy
+from maxmargin.cli.pictures import draw, plot_option
 from maxmargin.cli.ranking import pair_fields, pair_lines, refuse_classification, train_ranker
-from maxmargin.cli.training import class_weights, labels_and_classes, solver_options, training
-
-#: Suffixes that say that a file is data and nothing more.
-TEXT_SUFFIXES = (".svm", ".svmlight", ".libsvm", ".txt", ".dat", ".data")
+from maxmargin.cli.targets import model_target
+from maxmargin.cli.training import (
+    class_weights,
+    classifier_parameters,
+    labels_and_classes,
+    liblinear_option,
+    note_qid,
+    solver_options,
+    take_liblinear,
+    task_option,
+    training,
+)
 
 if TYPE_CHECKING:
     from maxmargin.cli.output import Output
@@ -24,13 +34,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Train a classifier or a ranking on a data file.")
 @data_argument
 @click.argument("model", type=click.Path(), required=False)
-@click.option(
-    "--task",
-    type=click.Choice(["classify", "rank"]),
-    default="classify",
-    show_default=True,
-    help="Tell classes apart, or put the rows of each query (qid) in the order of their labels.",
-)
+@task_option
 @click.option(
     "-C", "C", type=Positive(), default=1.0, show_default=True, help="Weight of the losses: larger fits closer."
 )
@@ -40,7 +44,18 @@ if TYPE_CHECKING:
 )
 @reading
 @click.option("--dual", is_flag=True, help="Keep the dual variables in the model file.")
-@click.option("--liblinear", metavar="OPTIONS", help="LIBLINEAR's options in its own words, such as '-s 3 -c 1 -B 1'.")
+@click.option("--checkpoint", type=click.Path(), metavar="FILE", help="Keep the state in FILE, to go on if killed.")
+@click.option(
+    "--checkpoint-interval",
+    type=Positive(),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How much of the training may be lost.",
+)
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it is there.")
+@liblinear_option
+@plot_option("the certified gap and the objectives against time")
 @talking
 @click.pass_context
 def train(context: click.Context, /, data: str, model: str | None, **given: Any) -> int:
@@ -66,20 +81,30 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     ranking = given["task"] == "rank"
     if ranking:
         refuse_classification(context, given)
-    notes = _take_liblinear(context, given)
+    notes = take_liblinear(context, given)
     output = Output(given["quiet"], given["as_json"])
     for note in notes:
         output.note(note)
-    target = _target(data, model, given["labels"])
+    if given.get("folds") or given.get("search"):
+        from maxmargin.cli.cv import cross_validation
+
+        given.setdefault("folds", 5)
+        return cross_validation(context, data, model, None if given.get("search") else (given["C"],), given, output)
+    if model is not None:
+        check_order("train", data, model)
+    target = model_target(data, model, given["labels"])
+    _check_checkpoint(given, target, data)
 
     start = time.perf_counter()
-    loaded = _load(data, given)
+    loaded = load(data, given, output, with_qid=ranking)
+    note_qid(context, data, loaded, given, output)
     read = time.perf_counter()
     trained = (train_ranker if ranking else _train)(loaded, data, given, output)
     done = time.perf_counter()
     from maxmargin.io.model_file import write_model
 
     write_model(trained, target, dual=given["dual"])
+    _draw(given["plot"], trained, given["tol"])
     times = {"reading": read - start, "training": done - read, "writing": time.perf_counter() - done}
 
     fields = _summary(loaded, trained, target, given["tol"], times)
@@ -87,7 +112,34 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     if trained.training is not None and not trained.training.converged:
         output.say(f"The model is written, but {_shortfall(loaded, trained.training, given)}")
         return 1
+    if given["checkpoint"] is not None:
+        os.unlink(given["checkpoint"])  # there is nothing left to go on with
     return 0
+
+
+def _check_checkpoint(given: dict[str, Any], *others: str) -> None:
+    path = given["checkpoint"]
+    if path is None:
+        if given["resume"]:
+            raise ValueError("--resume needs --checkpoint FILE, the file to go on from")
+        return
+    if os.path.exists(path):
+        if any(os.path.exists(other) and os.path.samefile(path, other) for other in others):
+            raise ValueError(f"{path}: the checkpoint would overwrite another file; give it another name")
+        if not given["resume"]:
+            raise ValueError(f"{path} is there already; go on from it with --resume, or remove it")
+
+
+def _draw(path: str | None, model: Model, tol: float) -> None:
+    def plot(axes: list[Any]) -> None:
+        from maxmargin.plots.history import HistoryDisplay
+
+        assert model.training is not None
+        histories = model.training.history
+        names = [label_text(label) for label in model.classes.tolist()] if len(histories) > 1 else None
+        HistoryDisplay(histories, names, tol).plot(ax=axes)
+
+    draw(path, plot, columns=2)
 
 
 def _shortfall(data: Data, training: Training, given: dict[str, Any]) -> str:
@@ -104,66 +156,6 @@ def _shortfall(data: Data, training: Training, given: dict[str, Any]) -> str:
     return text or "the tolerance was not reached."
 
 
-def _take_liblinear(context: click.Context, given: dict[str, Any]) -> list[str]:
-    """Put the options of a LIBLINEAR string in place; both at once for the same thing is an error."""
-    if given["liblinear"] is None:
-        return []
-    from maxmargin.cli.liblinear_options import parse_liblinear
-
-    options, notes = parse_liblinear(given["liblinear"])
-
-    def is_given(name: str) -> bool:
-        return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-
-    for name, value in options.items():
-        if is_given(name):
-            raise click.UsageError(f"--liblinear sets {name.replace('_', '-')} too; give it once only", context)
-        given[name] = value
-    if "no_intercept" not in options:
-        if is_given("intercept_scaling"):
-            raise click.UsageError("--liblinear fits no intercept without -B; give its scaling there", context)
-        given["no_intercept"] = True  # LIBLINEAR's default
-    return notes
-
-
-def _target(data: str, model: str | None, labels: str | None) -> str:
-    """Where the model goes, checked before the work begins."""
-    if model is None:
-        if data == "-":
-            raise ValueError("name the MODEL to write when DATA is standard input")
-        model = _default_name(data)
-    if model == "-":
-        raise ValueError("a model is written to a file, not to standard output")
-    for path in (data, labels):
-        if path is not None and os.path.exists(path) and os.path.exists(model) and os.path.samefile(path, model):
-            raise ValueError(f"{model}: the model would overwrite the data; give it another name")
-    folder = os.path.dirname(os.path.realpath(model))
-    if os.path.isdir(model):
-        raise ValueError(f"{model} is a folder; give the model a file name")
-    if not os.path.isdir(folder):
-        raise ValueError(f"{model}: the folder {folder} does not exist")
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"{model}: the folder {folder} is not writable")
-    return model
-
-
-def _default_name(data: str) -> str:
-    """The name of the data in the current folder, with the suffix of models in place of that of data."""
-    from maxmargin.io.data import SUFFIXES
-    from maxmargin.io.files import MAGIC
-
-    name, suffix = os.path.splitext(os.path.basename(data))
-    if suffix.lower() in MAGIC:
-        name, suffix = os.path.splitext(name)
-    return f"{name if suffix.lower() in (*SUFFIXES, *TEXT_SUFFIXES) else name + suffix}.mm"
-
-
-def _load(data: str, given: dict[str, Any]) -> Data:
-    from maxmargin.io.data import read_data
-
-    return read_data(source(data), read_options(**given), with_qid=given["task"] == "rank")
-
-
 def _train(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:
     from maxmargin.cli.output import Bar, TrainingBar
     from maxmargin.models.model import Model
@@ -172,7 +164,7 @@ def _train(data: Data, name: str, given: dict[str, Any], output: Output) -> Mode
     from maxmargin.training.weights import row_weights
 
     classes, labels = labels_and_classes(data, name)
-    parameters = _parameters(given, class_weights(given["class_weight"], classes))
+    parameters = classifier_parameters(given, class_weights(given["class_weight"], classes))
     if given["liblinear"] and given["class_weight"] and len(classes) > 2 and given["multi_class"] == "ovr":
         from maxmargin.cli.liblinear_options import WEIGHTS_NOTE
 
@@ -187,36 +179,13 @@ def _train(data: Data, name: str, given: dict[str, Any], output: Output) -> Mode
             listeners=TrainingBar(bar, len(problems_of(given["multi_class"], len(classes))), given["tol"]).listeners,
             time_limit=given["time_limit"],
             n_jobs=count_threads(given["jobs"]),
+            checkpoint=given["checkpoint"],
+            checkpoint_interval=given["checkpoint_interval"],
             **solver_options(given),
         )
     return Model.of_solutions(
         problems, solutions, classes, labels, parameters, feature_names=data.feature_names, source=data.source
     )
-
-
-def _parameters(given: dict[str, Any], class_weight: Any) -> dict[str, Any]:
-    """The same training as parameters of LinearSVC, for the model file."""
-    return {
-        "loss": given["loss"],
-        "penalty": "l2",
-        "dual": "auto",
-        "C": given["C"],
-        "multi_class": given["multi_class"],
-        "solver": given["solver"],
-        "tol": given["tol"],
-        "max_iter": given["max_iter"],
-        "fit_intercept": not given["no_intercept"],
-        "penalize_intercept": not given["no_penalize_intercept"],
-        "intercept_scaling": given["intercept_scaling"],
-        "class_weight": class_weight,
-        "shrinking": not given["no_shrinking"],
-        "warm_start": False,
-        "n_jobs": given["jobs"],
-        "pack": not given["no_pack"],
-        "time_limit": given["time_limit"],
-        "random_state": given["seed"],
-        "verbose": 0,
-    }
 
 
 def _summary(data: Data, model: Model, target: str, tol: float, times: dict[str, float]) -> dict[str, Any]:
@@ -228,7 +197,7 @@ def _summary(data: Data, model: Model, target: str, tol: float, times: dict[str,
         "rows": data.X.shape[0],
         "features": data.X.shape[1],
         "nonzeros": int(stored),
-        **(pair_fields(model) if model.ranks else {"classes": model.classes.tolist()}),
+        **(pair_fields(model) if model.ranks else _accuracy(data, model)),
         "objective": float(training.primal.sum()),
         "gap": max(float(training.gap.max()), 0.0),
         "tol": tol,
@@ -240,6 +209,15 @@ def _summary(data: Data, model: Model, target: str, tol: float, times: dict[str,
     }
 
 
+def _accuracy(data: Data, model: Model) -> dict[str, Any]:
+    """The classes, and how many of the training rows get their own."""
+    import numpy as np
+
+    assert data.y is not None
+    correct = int(np.count_nonzero(model.predict(data.X) == tidy(data.y)))
+    return {"classes": model.classes.tolist(), "correct": correct, "accuracy": correct / data.X.shape[0]}
+
+
 def _lines(fields: dict[str, Any]) -> list[str]:
     from maxmargin.cli.output import pairs, seconds
 
@@ -248,7 +226,8 @@ def _lines(fields: dict[str, Any]) -> list[str]:
         goal = pair_lines(fields)
     else:
         classes = ", ".join(map(label_text, fields["classes"][:8])) + (", ..." if len(fields["classes"]) > 8 else "")
-        goal = [("classes", f"{len(fields['classes'])} ({classes})")]
+        right = f"{100 * fields['accuracy']:.4f} % ({fields['correct']:,} of {fields['rows']:,})"
+        goal = [("classes", f"{len(fields['classes'])} ({classes})"), ("training accuracy", right)]
     return pairs(
         [
             ("rows", f"{fields['rows']:,}"),

@@ -6,10 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from maxmargin.cli.loading import has_qid
 from maxmargin.cli.options import CLASSIFICATION_SOLVERS, LOSSES, MULTI_CLASS, Positive, jobs, label_text, stacked, tidy
 
 if TYPE_CHECKING:
+    from maxmargin.cli.output import Output
     from maxmargin.io.data import Data
+
+task_option = click.option(
+    "--task",
+    type=click.Choice(["classify", "rank"]),
+    default="classify",
+    show_default=True,
+    help="Tell classes apart, or put the rows of each query (qid) in the order of their labels.",
+)
+liblinear_option = click.option(
+    "--liblinear", metavar="OPTIONS", help="LIBLINEAR's options in its own words, such as '-s 3 -c 1 -B 1'."
+)
 
 #: How to train.
 training = stacked(
@@ -136,3 +149,63 @@ def class_weights(words: tuple[str, ...], classes: Any) -> dict[Any, float] | st
             raise ValueError(f"--class-weight {word}: a weight is a finite number that is not negative")
         weights[by_text[label]] = weight
     return weights
+
+
+def given_on_the_line(context: click.Context, name: str) -> bool:
+    """Whether an option was given, rather than left at its default."""
+    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+def note_qid(context: click.Context, data: str, loaded: Data, given: dict[str, Any], output: Output) -> None:
+    """A word to those who may have meant to rank."""
+    if given_on_the_line(context, "task") or given["task"] == "rank":
+        return
+    if loaded.qid is not None or (data != "-" and has_qid(data, given)):
+        output.note(
+            f"{data} has query numbers (qid), which a classifier does not look at; --task rank puts the rows of each "
+            "query in the order of their labels"
+        )
+
+
+def take_liblinear(context: click.Context, given: dict[str, Any]) -> list[str]:
+    """Put the options of a LIBLINEAR string in place; both at once for the same thing is an error."""
+    if given["liblinear"] is None:
+        return []
+    from maxmargin.cli.liblinear_options import parse_liblinear
+
+    options, notes = parse_liblinear(given["liblinear"])
+
+    for name, value in options.items():
+        if given_on_the_line(context, name):
+            raise click.UsageError(f"--liblinear sets {name.replace('_', '-')} too; give it once only", context)
+        given[name] = value
+    if "no_intercept" not in options:
+        if given_on_the_line(context, "intercept_scaling"):
+            raise click.UsageError("--liblinear fits no intercept without -B; give its scaling there", context)
+        given["no_intercept"] = True  # LIBLINEAR's default
+    return notes
+
+
+def classifier_parameters(given: dict[str, Any], class_weight: Any) -> dict[str, Any]:
+    """The same training as parameters of LinearSVC, for the model file."""
+    return {
+        "loss": given["loss"],
+        "penalty": "l2",
+        "dual": "auto",
+        "C": given["C"],
+        "multi_class": given["multi_class"],
+        "solver": given["solver"],
+        "tol": given["tol"],
+        "max_iter": given["max_iter"],
+        "fit_intercept": not given["no_intercept"],
+        "penalize_intercept": not given["no_penalize_intercept"],
+        "intercept_scaling": given["intercept_scaling"],
+        "class_weight": class_weight,
+        "shrinking": not given["no_shrinking"],
+        "warm_start": False,
+        "n_jobs": given["jobs"],
+        "pack": not given["no_pack"],
+        "time_limit": given.get("time_limit"),
+        "random_state": given["seed"],
+        "verbose": 0,
+    }

@@ -167,8 +167,8 @@ def read_svmlight(
 ) -> Parsed:
     """`load_svmlight` without scipy: the rows as `Csr`, and whether the text was zero-based.
 
-    ``qid=None`` returns the query numbers if there are any; then every row must have one. ``progress`` is called now and
-    then with the share that has been read, or with None where that is not known.
+    ``qid=None`` returns the query numbers if there are any; then every row must have one. ``progress`` is called now
+    and then with the share that has been read, or with None where that is not known.
     """
     if not isinstance(zero_based, str):
         zero_based = bool(zero_based)

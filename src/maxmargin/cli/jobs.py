@@ -1,0 +1,135 @@
+"""What ``cv`` and ``path`` learn from a file, a classifier or a ranking, whatever C is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from maxmargin.cli.options import F
+from maxmargin.cli.ranking import check_ranks, ranker_parameters
+from maxmargin.cli.training import class_weights, classifier_parameters, labels_and_classes, solver_options
+
+if TYPE_CHECKING:
+    from maxmargin.cli.output import Output
+    from maxmargin.io.data import Data
+    from maxmargin.models.model import Model
+
+
+class Values(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """Positive finite numbers, separated by commas."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        """The numbers."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(float(word) for word in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not a number or several with commas between them, such as 0.1,1,10.", param, ctx)
+        if not all(0 < number < float("inf") for number in numbers):
+            self.fail(f"{value} must hold positive finite numbers.", param, ctx)
+        return numbers
+
+
+def values_option(default: str) -> Callable[[F], F]:
+    """``-C 0.1,1,10``, perhaps repeated."""
+    return click.option(
+        "-C",
+        "Cs",
+        type=Values(),
+        multiple=True,
+        metavar="C,...",
+        help=f"Weights of the losses to try, such as 0.1,1,10; may be repeated.  [default: {default}]",
+    )
+
+
+def flat(Cs: tuple[tuple[float, ...], ...]) -> tuple[float, ...]:
+    """All values that were given, in increasing order, each once."""
+    return tuple(sorted({C for values in Cs for C in values}))
+
+
+class Classify:
+    """Telling classes apart."""
+
+    score_name = "accuracy"
+    default_Cs = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+    def __init__(self, data: Data, name: str, given: dict[str, Any], _: Output) -> None:
+        from maxmargin.training.tasks import Classification
+
+        self.data, self.given = data, given
+        self.classes, self.labels = labels_and_classes(data, name)
+        self.class_weight = class_weights(given["class_weight"], self.classes)
+        options = solver_options(given)
+        self.what = {name: options.pop(name) for name in ("multi_class", "loss", "bias", "penalize_bias")}
+        self.options = {**options, "seed": given["seed"]}
+        self.task = Classification(
+            data.X, self.labels, len(self.classes), class_weight=self.class_weight, classes=self.classes, **self.what
+        )
+
+    def folds(self, count: int, seed: int) -> list[Any]:
+        """Parts with their share of every class."""
+        from maxmargin.training.cross_validation import check_count, fold_numbers, folds_of
+
+        return folds_of(fold_numbers(self.labels, check_count(count, len(self.labels)), seed))
+
+    def model(self, solved: Any) -> Model:
+        """The model of one C."""
+        from maxmargin.models.model import Model
+
+        parameters = classifier_parameters({**self.given, "C": solved.C}, self.class_weight)
+        return Model.of_solutions(
+            solved.problems,
+            solved.solutions,
+            self.classes,
+            self.labels,
+            parameters,
+            feature_names=self.data.feature_names,
+            source=self.data.source,
+        )
+
+
+class Rank:
+    """Putting rows in order."""
+
+    score_name = "in order"
+    default_Cs = (1.0, 10.0, 100.0, 1000.0, 10000.0)
+
+    def __init__(self, data: Data, name: str, given: dict[str, Any], output: Output) -> None:
+        from maxmargin.problems.matrix import Matrix
+        from maxmargin.training.tasks import Ranking
+
+        check_ranks(data, name, output)
+        self.data, self.given = data, given
+        self.options = {name: given[name] for name in ("solver", "tol", "max_iter")}
+        assert data.y is not None
+        self.task = Ranking(Matrix.of(data.X), data.y, data.qid)
+
+    def folds(self, count: int, seed: int) -> list[Any]:
+        """Parts of whole queries, or of rows where there are none."""
+        import numpy as np
+
+        from maxmargin.training.cross_validation import check_count, fold_numbers, folds_of, group_fold_numbers
+
+        rows = self.data.X.shape[0]
+        if self.data.qid is not None:
+            return folds_of(group_fold_numbers(self.data.qid, count, seed))
+        return folds_of(fold_numbers(np.zeros(rows, dtype=np.intp), check_count(count, rows), seed))
+
+    def model(self, solved: Any) -> Model:
+        """The model of one C."""
+        from maxmargin.models.model import Model
+
+        [problem], [solution] = solved.problems, solved.solutions
+        parameters = ranker_parameters({**self.given, "C": solved.C})
+        names, how = self.data.feature_names, self.data.source
+        return Model.of_ranking(problem, solution, parameters, feature_names=names, source=how)
+
+
+def make_job(data: Data, name: str, given: dict[str, Any], output: Output) -> Classify | Rank:
+    """What ``--task`` asks for."""
+    return (Rank if given["task"] == "rank" else Classify)(data, name, given, output)
