@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from maxmargin.plots.confusion import ConfusionDisplay
     from maxmargin.plots.features import TopFeaturesDisplay
     from maxmargin.plots.history import HistoryDisplay, plot_history
-    from maxmargin.plots.paths import PathDisplay, ScoreDisplay
+    from maxmargin.plots.paths import PathDisplay, ScoreDisplay, plot_path
     from maxmargin.problems.binary import BinaryProblem
     from maxmargin.problems.certificate import Certificate
     from maxmargin.problems.losses import LOSSES, Loss
@@ -80,6 +80,7 @@ _HOMES = {
     "load_svmlight": "maxmargin.io.svmlight",
     "ndcg": "maxmargin.problems.ranking",
     "plot_history": "maxmargin.plots.history",
+    "plot_path": "maxmargin.plots.paths",
     "save_model": "maxmargin.estimators.model_files",
     "save_svmlight": "maxmargin.io.svmlight_writer",
     "solve": "maxmargin.solvers.solve",
@@ -123,6 +124,7 @@ __all__ = [
     "load_svmlight",
     "ndcg",
     "plot_history",
+    "plot_path",
     "save_model",
     "save_svmlight",
     "solve",

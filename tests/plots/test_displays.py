@@ -21,6 +21,8 @@ from maxmargin import (
     ScoreDisplay,
     TopFeaturesDisplay,
     plot_history,
+    plot_path,
+    svm_path,
 )
 from maxmargin.plots.drawing import blank_figure, new_axes, save_figure
 
@@ -116,6 +118,19 @@ def test_paths_show_coefficients_support_vectors_and_objectives():
         PathDisplay(Cs, n_support=[1, 2, 3]).plot()
     with pytest.raises(ValueError, match="n_support has 2 entries, but there are 3 values of C"):
         PathDisplay(Cs, n_support=[1, 2])
+
+
+def test_paths_of_svm_path_are_drawn_as_they_are():
+    X, y = load_iris(return_X_y=True)
+    path = svm_path(X, y, [0.1, 1.0, 10.0])
+    panels = plot_path(path, feature_names=list("abcd")).axes_
+    for number, panel in enumerate(panels):
+        assert {tuple(line[:, 1]) for line in lines(panel)} == {tuple(path.coefs[:, number, j]) for j in range(4)}
+    primal, dual = lines(plot_path(path, kind="objective").axes_[0])
+    np.testing.assert_allclose(primal[:, 1], path.primal.sum(axis=1))
+    np.testing.assert_allclose(dual[:, 1], path.dual.sum(axis=1))
+    two = plot_path(svm_path(X, y > 0, [0.1, 1.0, 10.0])).axes_
+    assert [panel.get_title() for panel in two] == [""]
 
 
 def bars(ax):

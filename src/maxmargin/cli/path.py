@@ -160,7 +160,7 @@ def _lines(fields: dict[str, Any], job: Classify | Rank) -> list[str]:
 
 def _draw(picture: str | None, found: Path, names: list[str] | None, zero_based: bool) -> None:
     panels = min(found.coefs.shape[1], MOST_PANELS)
-    columns = min(panels + 1, 3)
+    columns = 2 if panels in (1, 3) else 3
 
     def plot(axes: list[Any]) -> None:
         from maxmargin.plots.paths import PathDisplay

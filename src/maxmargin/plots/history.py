@@ -11,6 +11,8 @@ from maxmargin.solvers.solution import Report
 KINDS = ("both", "gap", "objective")
 #: With more problems than this, they have no legend.
 MOST_NAMED = 10
+#: Smaller gaps, which are rounding, are drawn here: a logarithmic axis has no zero.
+SMALLEST_GAP = 1e-16
 
 
 class HistoryDisplay:
@@ -98,7 +100,8 @@ class HistoryDisplay:
                 name = None if self.names is None else self.names[number]
                 style = {"color": color, "linewidth": 1.5, "marker": "o", "markersize": 3, **kwargs}
                 if what == "gap":
-                    panel.plot(moments, [report.gap for report in history], label=name, **style)
+                    gaps = [max(report.gap, SMALLEST_GAP) for report in history]
+                    panel.plot(moments, gaps, label=name, **style)
                 else:
                     primal = name if name is not None else "primal: best weights"
                     dual = "dual: lower bound" if name is None else None
@@ -118,8 +121,7 @@ class HistoryDisplay:
     def _finish(self, panel: Any, what: str, x: str, alone: bool) -> None:
         xlabel = "epochs, steps or cuts" if x == "epoch" else "seconds"
         if what == "gap":
-            if any(report.gap > 0 for history in self.histories for report in history):
-                panel.set_yscale("log")
+            panel.set_yscale("log")
             if self.tol:
                 panel.axhline(self.tol, color="0.4", linewidth=1, linestyle=":", label=f"tol = {self.tol:g}")
             tidy_axes(panel, xlabel, "certified gap")

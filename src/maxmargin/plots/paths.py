@@ -168,6 +168,28 @@ class PathDisplay:
             if values is not None and len(values) != len(self.Cs):
                 raise ValueError(f"{name} has {len(values)} entries, but there are {len(self.Cs)} values of C")
 
+    @classmethod
+    def from_path(
+        cls,
+        path: Any,
+        *,
+        feature_names: Sequence[str] | None = None,
+        kind: str = "coefficients",
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> PathDisplay:
+        """Draw what `svm_path` has found."""
+        classes = path.classes.tolist() if path.coefs.shape[1] > 1 else None
+        return cls(
+            path.Cs,
+            path.coefs,
+            path.n_support,
+            path.primal.sum(axis=1),
+            path.dual.sum(axis=1),
+            feature_names,
+            classes,
+        ).plot(kind=kind, ax=ax, **kwargs)
+
     def plot(self, *, kind: str = "coefficients", ax: Any = None, **kwargs: Any) -> PathDisplay:
         """Draw.
 
@@ -235,7 +257,7 @@ class PathDisplay:
         if self.n_support is None:
             raise ValueError("this path does not know how many support vectors there are")
         panel.plot(self.Cs, self.n_support, **{"marker": "o", "markersize": 4, "linewidth": 1.5, **kwargs})
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0.0, 1.05 * max(float(self.n_support.max()), 1.0))
         tidy_axes(panel, "C", "support vectors")
 
     def _objective(self, panel: Any, kwargs: dict[str, Any]) -> None:
@@ -248,3 +270,42 @@ class PathDisplay:
             panel.set_yscale("log")
         panel.legend(frameon=False, fontsize="small")
         tidy_axes(panel, "C", "objective")
+
+
+def plot_path(
+    path: Any,
+    *,
+    kind: str = "coefficients",
+    feature_names: Sequence[str] | None = None,
+    ax: Any = None,
+    **kwargs: Any,
+) -> PathDisplay:
+    """Draw what `svm_path` has found: coefficients, support vectors or objectives against C.
+
+    Parameters
+    ----------
+    path : Path
+        The result of `svm_path`.
+    kind : {"coefficients", "support", "objective"}, default="coefficients"
+        What to draw.
+    feature_names : sequence of str, optional
+        Names of the features.
+    ax : Axes or one for each panel, default=None
+        Where to; None makes a new figure.
+    **kwargs
+        Passed to ``Axes.plot``.
+
+    Returns
+    -------
+    PathDisplay
+        With ``axes_`` and ``figure_``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import plot_path, svm_path
+    >>> X, y = load_iris(return_X_y=True)
+    >>> [ax.get_title() for ax in plot_path(svm_path(X, y, [0.1, 1.0, 10.0])).axes_]
+    ['class 0', 'class 1', 'class 2']
+    """
+    return PathDisplay.from_path(path, feature_names=feature_names, kind=kind, ax=ax, **kwargs)
