@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC as TheirLinearSVC
 
-from maxmargin import LinearRankSVM, LinearSVC, load_model, save_model
+from maxmargin import LinearRankSVM, LinearSVC, LinearSVCCV, load_model, save_model
 
 from ..problems.test_ranking import ranking
 
@@ -143,6 +143,16 @@ def test_a_twin_that_cannot_be_trained_alike_says_so(parameters, named):
     with pytest.warns(UserWarning, match=named):
         twin = model.to_sklearn()
     np.testing.assert_array_equal(twin.predict(X), model.predict(X))
+
+
+def test_a_search_over_C_is_deployed_as_the_model_it_chose():
+    X, y = load_iris(return_X_y=True)
+    search = LinearSVCCV(Cs=[0.001, 1.0, 1000.0], cv=3, rule="one_standard_error").fit(X, y)
+    assert search.to_sklearn().C == search.C_
+    np.testing.assert_array_equal(search.to_sklearn().predict(X), search.predict(X))
+    np.testing.assert_array_equal(run_onnx(search, X)["label"], search.predict(X))
+    assert not hasattr(search, "partial_fit")
+    assert not hasattr(search, "forget")
 
 
 def test_the_twin_of_a_ranker_is_a_regression():

@@ -17,6 +17,7 @@ from maxmargin import (
     HistoryDisplay,
     LinearRankSVM,
     LinearSVC,
+    LinearSVCCV,
     PathDisplay,
     ScoreDisplay,
     TopFeaturesDisplay,
@@ -92,6 +93,10 @@ def test_scores_against_C_have_means_and_bars():
     assert search.best_params_["linearsvc__C"] == display.best_C
     wide = ScoreDisplay(Cs, folds[np.argsort(order)]).plot(error="deviation").ax_.collections[0].get_segments()
     np.testing.assert_allclose([s[1, 1] - s[0, 1] for s in wide], 4 * errors, atol=1e-12)
+    ours = LinearSVCCV(Cs=[0.1, 1.0, 10.0], cv=3).fit(X, y)
+    display = ScoreDisplay.from_estimator(ours)
+    np.testing.assert_allclose(lines(display.ax_)[0][:, 1], ours.scores_.mean(axis=0))
+    assert display.best_C == ours.C_
     with pytest.raises(ValueError, match="no cv_results_"):
         ScoreDisplay.from_estimator(LinearSVC())
     with pytest.raises(ValueError, match="search over C alone"):

@@ -81,9 +81,9 @@ def run(arguments: list[str] | None = None) -> int:
         error.show()
         return 2
     except (KeyboardInterrupt, click.exceptions.Abort):
-        return _fail(words, "interrupted; no file was written", 130)
+        return _fail(words, f"interrupted; {_left(words)}", 130)
     except Terminated:
-        return _fail(words, "terminated; no file was written", 143)
+        return _fail(words, f"terminated; {_left(words)}", 143)
     except (BrokenPipeError, SystemExit):  # click exits when the reader of our output has gone, which is its right
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return 0
@@ -99,6 +99,12 @@ def run(arguments: list[str] | None = None) -> int:
 
         traceback.print_exc()
         return _fail(words, "this is a bug of maxmargin; please report it with the lines above", 70)
+
+
+def _left(words: list[str]) -> str:
+    """What a command that was cut short has left behind."""
+    kept = any(word.split("=")[0] == "--checkpoint" for word in words)
+    return "no model was written; --resume goes on from the checkpoint" if kept else "no file was written"
 
 
 def _advice(option: str) -> str:

@@ -9,11 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from maxmargin.models.model import Training
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.training.incremental import SeenRows, extended
+
+
+def _has_one_C(estimator: Any) -> bool:
+    """A search over C has other rows in each fold; only an estimator with a C of its own can grow."""
+    return hasattr(estimator, "C")
 
 
 class IncrementalMixin:
@@ -33,6 +39,7 @@ class IncrementalMixin:
     _starts_of: Any
     _warn_unless_converged: Any
 
+    @available_if(_has_one_C)
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -73,7 +80,7 @@ class IncrementalMixin:
         deadline = Deadline(self.time_limit)
         seen: SeenRows | None = getattr(self, "_seen", None)
         if seen is None and hasattr(self, "coef_"):
-            # The level is that of the user's line: past this method and its two decorators.
+            # The level is that of the user's line: past this method and its decorators.
             warnings.warn(
                 "this model comes from fit or from a file, which keep no rows, so partial_fit begins a new problem "
                 "with these rows alone; to add rows to others, hand these over by partial_fit too",
@@ -95,6 +102,7 @@ class IncrementalMixin:
         self._warn_unless_converged(self._solve_seen(more, known, start, deadline), more.X)
         return self
 
+    @available_if(_has_one_C)
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def forget(self, rows: ArrayLike) -> Self:

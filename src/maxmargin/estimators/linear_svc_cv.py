@@ -37,7 +37,7 @@ class LinearSVCCV(SearchesC, LinearSVC):
     """Linear support vector classifier that chooses C by cross-validation, and can prove its choice.
 
     All folds are trained on one matrix, from which rows are left out by weight zero; each C is seeded by the one
-    before. Takes every parameter of `LinearSVC` but ``C``, ``warm_start`` and those below.
+    before. Takes every parameter of `LinearSVC` but ``C``, ``warm_start``, ``checkpoint`` and those below.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ shrinking, pack, random_state
         **{
             name: constraint
             for name, constraint in LinearSVC._parameter_constraints.items()
-            if name not in ("C", "warm_start")
+            if name not in ("C", "warm_start", "checkpoint", "checkpoint_interval")
         },
         **SearchesC.search_constraints,
         "tol": [Interval(Real, 0.0, None, closed="left"), StrOptions({"auto"})],
@@ -176,7 +176,7 @@ shrinking, pack, random_state
             random_state=random_state,
             verbose=verbose,
         )
-        del self.C, self.warm_start
+        del self.C, self.warm_start, self.checkpoint, self.checkpoint_interval
         self.Cs = Cs
         self.cv = cv
         self.scoring = scoring

@@ -31,7 +31,7 @@ def classifier_twin(estimator: Any) -> TheirLinearSVC:
     twin = TheirLinearSVC(
         loss=loss,
         dual=True if loss == "hinge" else "auto",
-        C=estimator.C,
+        C=estimator.C_ if hasattr(estimator, "C_") else estimator.C,
         multi_class="crammer_singer" if estimator.multi_class == "crammer_singer" else "ovr",
         fit_intercept=estimator.fit_intercept,
         intercept_scaling=estimator.intercept_scaling,
