@@ -6,6 +6,8 @@ import os
 import matplotlib.image
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.metrics import log_loss
 
 from maxmargin import LinearRankSVM, LinearSVC, load_model, load_svmlight, save_svmlight, svm_path
 from maxmargin.problems.ranking import count_pairs
@@ -171,3 +173,40 @@ def test_the_search_for_C_in_the_words_of_liblinear(folder, command):
     code, _, _ = command("train", "train.svm", "best.mm", "--liblinear", "-s 2 -C -c 64 -B 1", "-q")
     assert code == 0
     assert load_model("best.mm").C in (64.0, 128.0, 256.0, 512.0, 1024.0)
+
+
+@pytest.mark.parametrize("kind", ["sigmoid", "isotonic", "temperature"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_probabilities_are_fitted_kept_and_predicted(folder, command, kind, classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < classes], y[y < classes]
+    y[::7] = (y[::7] + 1) % classes  # some noise, so that not all is certain
+    save_svmlight(X, y, "iris.svm")
+    code, _, err = command("cv", "iris.svm", "iris.mm", "-C", "0.1,1,10", "--calibrate", kind, "-q")
+    assert (code, err) == (0, "")
+    assert command("predict", "iris.svm", "iris.mm", "p.txt", "--proba", "-q")[0] == 0
+    written = np.loadtxt("p.txt")
+    model = load_model("iris.mm")
+    np.testing.assert_array_equal(written, model.predict_proba(X))
+    np.testing.assert_allclose(written.sum(axis=1), 1.0, atol=1e-12)
+    assert written.shape == (len(y), classes)
+    assert f"probabilities     {kind}" in command("info", "iris.mm")[1]
+    # better than the shares of the classes
+    assert log_loss(y, written) < log_loss(y, np.tile(np.bincount(y) / len(y), (len(y), 1)))
+
+
+def test_probabilities_that_are_not_there(queries, command):
+    command("train", "train.svm", "plain.mm", "-q")
+    command("train", "queries.svm", "rank.mm", "--task", "rank", "-q")
+    for words, message in (
+        (["predict", "test.svm", "plain.mm", "p.txt", "--proba"], "maxmargin cv DATA plain.mm --calibrate sigmoid"),
+        (["predict", "queries.svm", "rank.mm", "p.txt", "--proba"], "ranks have no probabilities"),
+        (["predict", "test.svm", "plain.mm", "--proba"], "--proba needs OUT"),
+        (["predict", "test.svm", "plain.mm", "p.txt", "--proba", "--scores"], "either --scores or --proba"),
+        (["cv", "train.svm", "--calibrate", "sigmoid"], "--calibrate needs MODEL"),
+        (["cv", "queries.svm", "m.mm", "--task", "rank", "--calibrate", "sigmoid"], "does not apply to --task rank"),
+    ):
+        code, _, err = command(*words)
+        assert code == 2
+        assert message in " ".join(err.split())
+    assert not os.path.exists("p.txt")

@@ -1,8 +1,9 @@
 """The command's lists of names are written out for the sake of a quick start; they are those of the library."""
 
 from maxmargin import LOSSES
-from maxmargin.cli import options
+from maxmargin.cli import cv, options
 from maxmargin.io.data import SUFFIXES
+from maxmargin.models.calibration import CALIBRATIONS
 from maxmargin.solvers.methods import SOLVERS, solvers_for
 from maxmargin.training.classification import MULTI_CLASS
 
@@ -18,3 +19,7 @@ def test_names_of_losses_formulations_and_formats():
     assert tuple(LOSSES) == options.LOSSES
     assert options.MULTI_CLASS == MULTI_CLASS
     assert set(options.DATA_FORMATS) == {"svmlight", *SUFFIXES.values()}
+
+
+def test_names_of_calibrations():
+    assert cv.CALIBRATIONS == CALIBRATIONS

@@ -15,6 +15,9 @@ from maxmargin.cli.ranking import refuse_classification
 from maxmargin.cli.targets import model_target
 from maxmargin.cli.training import liblinear_option, note_qid, take_liblinear, task_option, training
 
+#: Written out here for the sake of a quick start; a test compares them with those of the library.
+CALIBRATIONS = ("sigmoid", "isotonic", "temperature")
+
 if TYPE_CHECKING:
     from maxmargin.cli.jobs import Classify, Rank
     from maxmargin.cli.output import Output
@@ -31,6 +34,11 @@ if TYPE_CHECKING:
     "--one-standard-error",
     is_flag=True,
     help="Take the smallest C whose mean is within one standard error of the best one's.",
+)
+@click.option(
+    "--calibrate",
+    type=click.Choice(CALIBRATIONS),
+    help="Fit probabilities to the scores of the rows left out, and keep them in MODEL for predict --proba.",
 )
 @training
 @reading
@@ -54,6 +62,10 @@ def cv(context: click.Context, /, data: str, model: str | None, Cs: tuple[tuple[
 
     if given["task"] == "rank":
         refuse_classification(context, given)
+        if given["calibrate"] is not None:
+            raise click.UsageError("--calibrate does not apply to --task rank", context)
+    if given["calibrate"] is not None and model is None:
+        raise click.UsageError("--calibrate needs MODEL, the file that keeps the probabilities", context)
     notes = take_liblinear(context, given)
     output = Output(given["quiet"], given["as_json"])
     for note in notes:
@@ -106,7 +118,7 @@ def cross_validation(
     converged = bool(found.converged.all())
     fields = _fields(found, best, job, converged, time.perf_counter() - start)
     if model is not None:
-        converged &= _write(job, found.Cs[best], model, fields)
+        converged &= _write(job, found, best, model, given.get("calibrate"), fields)
     _draw(given.get("plot"), found, best, job)
     output.results(fields, _lines(fields, len(folds), job, model))
     if not converged:
@@ -114,14 +126,26 @@ def cross_validation(
     return 0 if converged else 1
 
 
-def _write(job: Classify | Rank, C: float, model: str, fields: dict[str, Any]) -> bool:
+def _write(
+    job: Classify | Rank, found: CrossValidation, best: int, model: str, calibrate: str | None, fields: dict[str, Any]
+) -> bool:
     """The model of the best C on all rows; whether it reached its tolerance."""
+    from dataclasses import replace
+
     from maxmargin.io.model_file import write_model
 
     options = dict(job.options)
     method = job.task.method(options.pop("solver"))
-    solved = job.task.solve(float(C), method, None, **options)
-    write_model(job.model(solved), model, dual=False)
+    solved = job.task.solve(float(found.Cs[best]), method, None, **options)
+    trained = job.model(solved)
+    if calibrate is not None:
+        from maxmargin.models.calibration import fit_calibration
+
+        assert found.held_out is not None
+        labels = job.labels  # type: ignore[union-attr]
+        calibration = fit_calibration(calibrate, found.held_out[best], labels, len(trained.classes))
+        trained = replace(trained, calibration=calibration)
+    write_model(trained, model, dual=False)
     fields.update({"model": model, "gap": solved.gap, "objective": sum(s.certificate.primal for s in solved.solutions)})
     return solved.converged
 

@@ -130,6 +130,8 @@ def describe_model(model: Model) -> dict[str, Any]:
     }
     if model.feature_names is not None:
         fields["feature_names"] = model.feature_names
+    if model.calibration is not None:
+        fields["probabilities"] = model.calibration.kind
     training = model.training
     if training is None:
         fields["trained"] = "by another program"

@@ -36,23 +36,30 @@ MOST_SCORES = 1 << 20
 @click.argument("model", type=click.Path())
 @click.argument("out", type=click.Path(allow_dash=True), required=False)
 @click.option("--scores", is_flag=True, help="Write scores instead of labels: one, or one per class, on each line.")
+@click.option(
+    "--proba", is_flag=True, help="Write the probability of each class instead of labels; the model must know them."
+)
 @reading_to_predict
 @jobs
 @plot_option("which classes are taken for which")
 @talking
-def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) -> int:
+def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, **given: Any) -> int:
     """Predict the rows of DATA with MODEL (a file of maxmargin or LIBLINEAR) and write them to OUT.
 
     OUT gets one line per row; - is standard output. Without OUT only the accuracy is shown. DATA is read in
     blocks, so that it may be larger than memory (.npz excepted).
 
-    With --scores and two classes, a positive score means the second class; `maxmargin info MODEL` lists the classes. A
-    model that ranks always writes scores, and shows how many pairs of rows of one query are in order.
+    With --scores and two classes, a positive score means the second class; `maxmargin info MODEL` lists the classes.
+    With --proba a line has the probability of each class, in that order; `maxmargin cv DATA MODEL --calibrate sigmoid`
+    trains such models. A model that ranks always writes scores, and shows how many pairs of rows of one query are in
+    order.
 
     \b
     maxmargin predict test.svm model.mm
     maxmargin predict test.svm model.mm labels.txt
     """
+    import numpy as np
+
     from maxmargin import _core
     from maxmargin.cli.output import Bar, Output
     from maxmargin.io.data import iter_data
@@ -60,10 +67,19 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
     from maxmargin.models.model import best_index
 
     output = Output(given["quiet"], given["as_json"])
-    if scores and out is None:
-        raise ValueError("--scores needs OUT, a file to write them to, or - for standard output")
+    if scores and proba:
+        raise ValueError("give either --scores or --proba")
+    if (scores or proba) and out is None:
+        name = "--proba" if proba else "--scores"
+        raise ValueError(f"{name} needs OUT, a file to write them to, or - for standard output")
     check_order("predict", data, model, *([out] if out else []))
     trained = read_any_model(model)
+    if proba and trained.calibration is None:
+        raise ValueError(
+            f"{model} has no probabilities; train it by  maxmargin cv DATA {model} --calibrate sigmoid"
+            if not trained.ranks
+            else f"{model} ranks, and ranks have no probabilities"
+        )
     if given["plot"] is not None and trained.ranks:
         raise ValueError(f"--plot draws which classes are taken for which, but {model} ranks")
     _check_target(out, data, model, *([given["labels"]] if given["labels"] else []))
@@ -78,7 +94,10 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
             for begin, end in _pieces(block.X.shape[0], len(trained.intercept)):
                 values = trained.scores(_rows(block.X, begin, end))
                 index = best_index(values)
-                if write is not None:
+                if write is not None and proba:
+                    assert trained.calibration is not None
+                    write(_core.write_numbers(np.ascontiguousarray(trained.calibration.probabilities(values))))
+                elif write is not None:
                     write(_core.write_numbers(values) if scores or trained.ranks else _lines_of(index, names))
                 if block.y is None:
                     continue
