@@ -313,9 +313,10 @@ shrinking, pack, random_state
         """The scores of rows left out at the chosen C, which a proof may have found beside the grid."""
         assert result.held_out is not None
         if self.C_ in result.Cs:
-            return np.array(result.held_out[int(np.flatnonzero(result.Cs == self.C_)[0])])
+            return np.array(result.held_out[int(np.flatnonzero(result.Cs == self.C_)[0])], dtype=np.float64)
         own = cross_validate(task, [self.C_], folds, tol=self._final_tol, keep_scores=True, **options)
-        return np.asarray(own.held_out)[0]
+        assert own.held_out is not None
+        return np.array(own.held_out[0])
 
     def _prove(
         self,
