@@ -110,7 +110,15 @@ def cross_validation(
             where = f"fold {held.fold + 1} of {len(folds)}, C {held.solved.C:g}: {100 * score:.2f} % {job.score_name}"
             bar.show(finished[0] / steps, f"{finished[0]} of {steps}, {where}")
 
-        found = cross_validate(job.task, Cs, folds, n_jobs=count_threads(given["jobs"]), on_step=on_step, **job.options)
+        found = cross_validate(
+            job.task,
+            Cs,
+            folds,
+            n_jobs=count_threads(given["jobs"]),
+            on_step=on_step,
+            keep_scores=given.get("calibrate") is not None,
+            **job.options,
+        )
     best = found.best("one_standard_error" if given.get("one_standard_error") else "best")
     note = found.note(best)
     if note is not None:
