@@ -49,6 +49,14 @@ class RowStarts {
     const std::int64_t* wide_ = nullptr;
 };
 
+// The weight of each column is in its own place: see RowSource.
+template <class Visit>
+void visit_own_places(std::size_t features, Visit visit) {
+    for (std::size_t j = 0; j < features; ++j) {
+        visit(j, j, 1.0);
+    }
+}
+
 // Sparse rows with the types of their arrays, for loops that visit many rows.
 template <class Value, class Index>
 struct CsrView {
@@ -217,9 +225,7 @@ class CsrRows {
 
     template <class Visit>
     void for_each_place(Visit visit) const {
-        for (std::size_t j = 0; j < features_; ++j) {
-            visit(j, j, 1.0);
-        }
+        visit_own_places(features_, visit);
     }
 
     void prefetch_start(std::size_t i) const { starts_.prefetch(i); }
@@ -294,9 +300,7 @@ class DenseRows {
 
     template <class Visit>
     void for_each_place(Visit visit) const {
-        for (std::size_t j = 0; j < features_; ++j) {
-            visit(j, j, 1.0);
-        }
+        visit_own_places(features_, visit);
     }
 
     void prefetch_start(std::size_t) const {}

@@ -165,20 +165,7 @@ class LinearRankSVM(CertifiedEstimator):
             The estimator itself.
         """
         deadline = Deadline(self.time_limit)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            y_numeric=True,
-            ensure_min_samples=2,
-        )
-        check_consistent_length(X, qid)
-        weight: Floats | None = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, y, weight = checked_ranks(self, X, y, qid, sample_weight)
         begin = time.perf_counter()
         problem = RankingProblem(X, y, self.C, qid=qid, weights=weight)
         later = 2 * (time.perf_counter() - begin)  # the pairs are counted again when the fit is done
@@ -330,3 +317,22 @@ class LinearRankSVM(CertifiedEstimator):
             lambda weights: {"coef_": weights[np.newaxis, :-1], "intercept_": np.zeros(1)},
             printer() if self.verbose else None,
         )
+
+
+def checked_ranks(estimator: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> tuple[Any, Any, Floats | None]:
+    """Rows, ranks and weights of rows, as scikit-learn checks them."""
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        y_numeric=True,
+        ensure_min_samples=2,
+    )
+    check_consistent_length(X, qid)
+    weight: Floats | None = None
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return X, y, weight

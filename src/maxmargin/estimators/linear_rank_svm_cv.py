@@ -11,12 +11,10 @@ from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
-from maxmargin.estimators.linear_rank_svm import LinearRankSVM
+from maxmargin.estimators.linear_rank_svm import LinearRankSVM, checked_ranks
 from maxmargin.estimators.searching import SearchesC, Steps
 from maxmargin.models.model import Model
-from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.ranking import ndcg
 from maxmargin.solvers.deadline import Deadline
@@ -141,20 +139,7 @@ class LinearRankSVMCV(SearchesC, LinearRankSVM):
             The estimator itself.
         """
         deadline = Deadline(self.time_limit)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            y_numeric=True,
-            ensure_min_samples=2,
-        )
-        check_consistent_length(X, qid)
-        weight: Floats | None = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, y, weight = checked_ranks(self, X, y, qid, sample_weight)
         groups = None if qid is None else np.asarray(qid)
         task = Ranking(Matrix(X), y, groups, weight)
         folds = self._folds(X, y, groups)
