@@ -49,12 +49,13 @@ def test_log_loss_is_that_of_scikit_learns_calibration(data, method):
 @pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
 def test_a_plain_model_is_calibrated_by_folds_that_start_from_it(data, method, multi_class):
     X, y = data
-    ours = LinearSVC(C=0.1, multi_class=multi_class).calibrated(X, y, method=method, cv=5)
+    ours = LinearSVC(C=0.1, multi_class=multi_class, tol=1e-6).calibrated(X, y, method=method, cv=5)
     theirs = CalibratedClassifierCV(
         LinearSVC(C=0.1, multi_class=multi_class, tol=1e-6), method=method, ensemble=False
     ).fit(X, y)
-    assert log_loss(y, ours.predict_proba(X)) == pytest.approx(log_loss(y, theirs.predict_proba(X)), rel=0.03, abs=2e-3)
-    np.testing.assert_array_equal(ours.coef_, LinearSVC(C=0.1, multi_class=multi_class).fit(X, y).coef_)
+    assert log_loss(y, ours.predict_proba(X)) == pytest.approx(log_loss(y, theirs.predict_proba(X)), rel=0.01)
+    plain = LinearSVC(C=0.1, multi_class=multi_class, tol=1e-6).fit(X, y)
+    np.testing.assert_array_equal(ours.coef_, plain.coef_)
 
 
 def test_the_sigmoid_is_that_of_highest_likelihood():

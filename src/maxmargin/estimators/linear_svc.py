@@ -37,9 +37,6 @@ from maxmargin.training.labels import encode_labels
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
 
-#: The gap to which folds are solved for `LinearSVC.calibrated`, at the least.
-CALIBRATION_TOL = 1e-2
-
 
 def _has_probabilities(estimator: Any) -> bool:
     """Whether there is something to make probabilities with."""
@@ -358,10 +355,9 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, CertifiedEst
         cv: Any = 3,
         groups: ArrayLike | None = None,
     ) -> LinearSVC:
-        """Fit, and fit probabilities to scores of rows left out, for about the time of two fits.
+        """Fit, and fit probabilities to scores of rows left out.
 
-        The folds start from the solution of all rows less those of the fold. They are solved to a gap of 1e-2, or
-        ``tol`` if that is larger, which is more than probabilities need.
+        The folds share one matrix and start from the variables of the fit of all rows, less those of the fold.
 
         Parameters
         ----------
@@ -418,7 +414,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, CertifiedEst
                 self.C,
                 self._method(),
                 starts if len(own.present) == len(classes) else None,
-                tol=max(self.tol, CALIBRATION_TOL),
+                tol=self.tol,
                 max_iter=self.max_iter,
                 pack=self.pack,
                 seed=seed_of(self.random_state),
