@@ -121,6 +121,11 @@ def _sigmoid(z: Floats) -> Floats:
     return np.asarray(np.where(z >= 0, 1.0, small) / (1.0 + small))
 
 
+def _sum(one: Floats, two: Floats) -> float:
+    """The product of two vectors, in this thread alone: to wake others takes longer than to do without them."""
+    return float(np.einsum("i,i->", one, two))
+
+
 def _softmax(logits: Floats) -> Floats:
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
@@ -135,7 +140,7 @@ def _fit_sigmoid(scores: Floats, positive: NDArray[np.bool_], counts: Floats) ->
 
     def value(a: float, b: float) -> float:
         z = a * s + b
-        return float(counts @ (np.logaddexp(0.0, z) - target * z))
+        return _sum(counts, np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z))) - target * z)
 
     a, b = 0.0, float(np.log((above + 1.0) / (below + 1.0)))
     best = value(a, b)
@@ -143,18 +148,20 @@ def _fit_sigmoid(scores: Floats, positive: NDArray[np.bool_], counts: Floats) ->
         p = _sigmoid(a * s + b)
         slope = counts * (p - target)
         curve = counts * p * (1.0 - p)
-        gradient = np.array([slope @ s, slope.sum()])
-        hessian = np.array([[curve @ (s * s), curve @ s], [curve @ s, curve.sum()]])
+        gradient = np.array([_sum(slope, s), slope.sum()])
+        curved = curve * s
+        hessian = np.array([[_sum(curved, s), curved.sum()], [curved.sum(), curve.sum()]])
         hessian += 1e-12 * max(float(np.trace(hessian)), 1e-300) * np.eye(2)
         step = np.linalg.solve(hessian, -gradient)
-        length = 1.0
-        while length > 1e-10 and value(a + length * step[0], b + length * step[1]) > best:
-            length *= 0.5
-        a, b = a + length * step[0], b + length * step[1]
-        now = value(a, b)
-        if best - now <= SMALL_CHANGE * abs(best):
+        now = value(a + step[0], b + step[1])
+        while now > best and np.abs(step).max() > 1e-12:
+            step *= 0.5
+            now = value(a + step[0], b + step[1])
+        if now > best:
             break
-        best = now
+        a, b, gained, best = a + step[0], b + step[1], best - now, now
+        if gained <= SMALL_CHANGE * abs(best):
+            break
     return np.array([a / scale]), np.array([b])
 
 
