@@ -120,7 +120,8 @@ def test_a_training_that_is_killed_again_and_again_gets_there(case, nursery, tmp
             1.0 if snapshot is None else gap_of(problem, snapshot.solution)
             for problem, snapshot in zip(problems, state.problems, strict=True)
         ]
-        assert best is None or all(now <= then * (1 + 1e-9) for now, then in zip(gaps, best, strict=True))
+        # progress is never lost; gaps of some 1e-13 are what plain sums of numpy round to
+        assert best is None or all(now <= then * (1 + 1e-9) + 1e-12 for now, then in zip(gaps, best, strict=True))
         best = gaps
     _, again = victims.train(**options, path=path, tol=tol)
     for problem, plain, resumed in zip(problems, solutions, again, strict=True):
