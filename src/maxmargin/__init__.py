@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maxmargin.estimators.linear_rank_svm import LinearRankSVM
     from maxmargin.estimators.linear_svc import LinearSVC
+    from maxmargin.estimators.linear_svr import LinearSVR
     from maxmargin.estimators.model_files import load_model, save_model
     from maxmargin.io.svmlight import SvmlightError, load_svmlight
     from maxmargin.io.svmlight_writer import save_svmlight
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from maxmargin.problems.matrix import Matrix
     from maxmargin.problems.multiclass import MulticlassProblem
     from maxmargin.problems.ranking import RankingProblem, count_pairs, ndcg
+    from maxmargin.problems.regression import RegressionProblem
     from maxmargin.solvers.auto import Auto
     from maxmargin.solvers.cutting_plane import CuttingPlane
     from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -46,6 +48,7 @@ _HOMES = {
     "LOSSES": "maxmargin.problems.losses",
     "LinearRankSVM": "maxmargin.estimators.linear_rank_svm",
     "LinearSVC": "maxmargin.estimators.linear_svc",
+    "LinearSVR": "maxmargin.estimators.linear_svr",
     "Loss": "maxmargin.problems.losses",
     "Matrix": "maxmargin.problems.matrix",
     "Method": "maxmargin.solvers.method",
@@ -54,6 +57,7 @@ _HOMES = {
     "Pegasos": "maxmargin.solvers.pegasos",
     "PrimalCoordinateDescent": "maxmargin.solvers.primal_coordinate_descent",
     "RankingProblem": "maxmargin.problems.ranking",
+    "RegressionProblem": "maxmargin.problems.regression",
     "Report": "maxmargin.solvers.solution",
     "SOLVERS": "maxmargin.solvers.methods",
     "SequentialDual": "maxmargin.solvers.sequential_dual",
@@ -79,6 +83,7 @@ __all__ = [
     "ExponentiatedGradient",
     "LinearRankSVM",
     "LinearSVC",
+    "LinearSVR",
     "Loss",
     "Matrix",
     "Method",
@@ -87,6 +92,7 @@ __all__ = [
     "Pegasos",
     "PrimalCoordinateDescent",
     "RankingProblem",
+    "RegressionProblem",
     "Report",
     "SequentialDual",
     "Solution",

@@ -71,7 +71,9 @@ class _State:
 # Binary problems.
 
 class Loss:
-    def __init__(self, lower: float, upper_per_C: float, diagonal_times_C: float) -> None: ...
+    def __init__(
+        self, lower_per_C: float, upper_per_C: float, diagonal_times_C: float, epsilon: float = 0.0
+    ) -> None: ...
 
 class BinaryState(_State):
     def __init__(

@@ -306,7 +306,7 @@ def test_files_that_lie_about_their_classes(value):
 def test_messages_name_the_file_and_the_versions(tmp_path, contents):
     path = tmp_path / "later.mm"
     path.write_bytes(forged(contents, FORGERIES["later version"]))
-    with pytest.raises(ValueError, match=r"later\.mm: it has format version 99, this library .* knows 1 to 4"):
+    with pytest.raises(ValueError, match=r"later\.mm: it has format version 99, this library .* knows 1 to 5"):
         load_model(path)
     path.write_bytes(forged(contents, lambda h, _: h.update(estimator="Pickle")))
     with pytest.raises(ValueError, match="'Pickle', which this version does not know"):

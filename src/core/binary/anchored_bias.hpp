@@ -9,6 +9,7 @@
 // problem: for a free one this is the method of multipliers for its condition.
 #pragma once
 
+#include <cmath>
 #include <span>
 
 #include "binary/loss.hpp"
@@ -24,11 +25,12 @@ class AnchoredBias {
         if (!wanted) {
             return;
         }
-        double squares = 0.0, C = 0.0, count = 0.0;
+        double squares = 0.0, C = 0.0, targets = 0.0, count = 0.0;
         for (const Variable& v : variables) {
             if (v.takes_part()) {
                 squares += v.curvature - loss.diagonal(v.C());
                 C += v.C();
+                targets += std::abs(v.target);
                 count += 1.0;
             }
         }
@@ -36,7 +38,9 @@ class AnchoredBias {
         const double length = squares / count;  // squared, of a typical row
         // Weak anchors leave long steps to the variables, but those of small C need few steps anyway and then wait for
         // the bias.
-        const double p = length > 0.0 ? clip(small * count / C, weakest * length, length) : 1.0;
+        // Variables of losses without curvature are as large as C, and so many times C as targets are large count.
+        const double scale = loss.is_hinge() && targets > 0.0 ? targets : count;
+        const double p = length > 0.0 ? clip(small * scale / C, weakest * length, length) : 1.0;
         if (bias.free) {
             set(p, p, bias.value);
         } else if (p < worthwhile * column) {

@@ -31,8 +31,8 @@ double set_best_bias(const BinaryProblem<Rows>& problem, std::vector<double>& w)
 }
 
 // Moves the variables within their bounds to sum_i sign_i a_i = 0, the condition of a free bias: those strictly between
-// their bounds, whose slack is about zero, so that the dual hardly changes; where these have not enough room, all of
-// the class that weighs too much.
+// their bounds, whose slack is about zero or at the edge of the tube, so that the dual hardly changes; where these have
+// not enough room, all that weigh too much.
 template <class Rows>
 void balance(const BinaryProblem<Rows>& problem) {
     const Loss& loss = problem.loss;
@@ -41,7 +41,7 @@ void balance(const BinaryProblem<Rows>& problem) {
         if (excess == 0.0) {
             return;
         }
-        if (loss.lower == -infinity) {
+        if (loss.lower_per_C == -infinity && loss.epsilon == 0.0) {
             double C = 0.0;
             for (const Variable& v : problem.variables) {
                 C += v.C();
@@ -53,22 +53,28 @@ void balance(const BinaryProblem<Rows>& problem) {
         }
         auto room = [&](const Variable& v) {
             const double upper = loss.upper(v.C());
-            if (!v.takes_part() || !(v.alpha > loss.lower && v.alpha < upper)) {
+            const double lower = loss.lower(v.C()), alpha = v.alpha;
+            const bool falls = v.sign() == heavy;
+            if (!v.takes_part() || !(alpha > lower && alpha < upper) || (alpha == 0.0 && loss.epsilon > 0.0)) {
                 return 0.0;
             }
-            return v.sign() == heavy ? v.alpha : (upper < infinity ? upper - v.alpha : 0.0);
+            if (loss.epsilon > 0.0 && (alpha > 0.0) == falls) {
+                return std::abs(alpha);  // at zero the dual has a kink
+            }
+            const double end = falls ? alpha - lower : upper - alpha;
+            return end < infinity ? end : loss.is_one_sided() ? 0.0 : std::abs(alpha);
         };
+        auto weight_of = [&](const Variable& v) { return std::max(heavy * v.sign() * v.alpha, 0.0); };
         double between = 0.0, weight = 0.0;
         for (const Variable& v : problem.variables) {
             between += room(v);
-            weight += v.sign() == heavy ? v.alpha : 0.0;
+            weight += weight_of(v);
         }
         const bool enough = between > excess;
         for (Variable& v : problem.variables) {
-            const double share = enough ? excess * (room(v) / between)
-                                        : (v.sign() == heavy ? v.alpha * std::min(excess / weight, 1.0) : 0.0);
+            const double share = enough ? excess * (room(v) / between) : weight_of(v) * std::min(excess / weight, 1.0);
             if (share > 0.0) {
-                v.alpha = clip(v.alpha - heavy * v.sign() * share, loss.lower, loss.upper(v.C()));
+                v.alpha = clip(v.alpha - heavy * v.sign() * share, loss.lower(v.C()), loss.upper(v.C()));
             }
         }
     }

@@ -51,6 +51,11 @@ class Newton {
     Outcome run() {
         std::vector<double> w = state_.bounds.weights();
         near_.collect(w, smooth_, infinity);
+        if (smoothing_ && !smooth_.is_one_sided()) {
+            smooth_.diagonal_times_C = typical_distance();
+            find_bias(w);
+            smooth_.diagonal_times_C = typical_distance();
+        }
         find_bias(w);
         for (std::int64_t iteration = 1;; ++iteration) {
             const Values now = differentiate(w);
@@ -105,6 +110,15 @@ class Newton {
         double dual;        // at the alphas of w
         double smooth_gap;  // primal - dual of the smoothed problem: what Newton steps can still remove
     };
+
+    // The mean distance of slacks from the tube: the scale of the targets, which a first width must have.
+    double typical_distance() const {
+        double sum = 0.0;
+        for (const double z : near_.slack) {
+            sum += std::abs(smooth_.outside(z));
+        }
+        return sum > 0.0 ? sum / static_cast<double>(near_.slack.size()) : first_width;
+    }
 
     double free_variables_cost() const { return FreeVariables<Rows>::cost(curved_.size(), problem_); }
 
@@ -192,17 +206,18 @@ class Newton {
         problem_.with_view([&](const auto& problem) {
             for (std::size_t k = 0; k < near_.rows.size(); ++k) {
                 const std::size_t i = near_.rows[k];
-                const double z = near_.slack[k], C = near_.C[k], free = z * smooth_.inverse_diagonal(C);
-                const double alpha = clip(free, smooth_.lower, smooth_.upper(C));
+                const double z = near_.slack[k], C = near_.C[k];
+                const double free = smooth_.outside(z) * smooth_.inverse_diagonal(C);
+                const double alpha = clip(free, smooth_.lower(C), smooth_.upper(C));
                 const double term = 0.5 * smooth_.diagonal(C) * alpha * alpha;
                 Variable& v = problem.variables[i];
                 v.alpha = alpha;
-                smooth_losses += alpha * z - term;
+                smooth_losses += smooth_.linear(alpha, z) - term;
                 losses += problem.loss.primal(z, C);
-                alphas += alpha * v.target;
+                alphas += smooth_.linear(alpha, v.target);
                 sizes += std::abs(alpha);
                 terms += term;
-                if (alpha == free && alpha != smooth_.lower) {
+                if (smooth_.is_curved(free, alpha)) {
                     curved_.push_back(static_cast<RowIndex>(i));
                 }
                 if (alpha != 0.0) {
@@ -275,8 +290,9 @@ class Newton {
             const double far = -smooth_.upper_per_C * near_.far_sum().back() / problem_.bias.value;
             const double t = best_curved_bias(smooth_, bias_terms_, 0.0, near_.far_C() > 0.0 ? far : 0.0);
             const bool held = std::any_of(bias_terms_.begin(), bias_terms_.end(), [&](const BiasTerm& term) {
-                const double free = term.sign * (term.position - t) * smooth_.inverse_diagonal(term.C);
-                return free > smooth_.lower && free < smooth_.upper(term.C);
+                const double z = term.sign * (term.position - t);
+                const double free = smooth_.outside(z) * smooth_.inverse_diagonal(term.C);
+                return free != 0.0 && free > smooth_.lower(term.C) && free < smooth_.upper(term.C);
             });
             if (!held) {
                 return;

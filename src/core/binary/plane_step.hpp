@@ -69,11 +69,12 @@ class PlaneStep {
             if (!v.takes_part()) {
                 continue;
             }
-            const double inverse = loss.inverse_diagonal(v.C()), free = slack[i] * inverse;
-            const double alpha = clip(free, loss.lower, infinity), z0 = now.slacks[i], z1 = before_.slacks[i];
+            const double inverse = loss.inverse_diagonal(v.C()), free = loss.outside(slack[i]) * inverse;
+            const double alpha = clip(free, loss.lower(v.C()), infinity);
+            const double z0 = now.slacks[i], z1 = before_.slacks[i];
             g0 += alpha * z0;
             g1 += alpha * z1;
-            if (free > loss.lower) {
+            if (loss.is_curved(free, alpha)) {
                 a += inverse * z0 * z0;
                 b += inverse * z0 * z1;
                 c += inverse * z1 * z1;

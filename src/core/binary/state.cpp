@@ -50,6 +50,7 @@ double exact_dual(const BinaryProblem<Rows>& problem) {
             continue;
         }
         result.add_product(v.target, v.alpha);
+        result.add_product(-problem.loss.epsilon, std::abs(v.alpha));
         result.add_product(-0.5 * problem.loss.diagonal(v.C()) * v.alpha, v.alpha);
         problem.rows.for_each(
             i, [&](std::size_t j, auto x) { sums[j].add_product(v.sign() * v.alpha, static_cast<double>(x)); });
@@ -96,7 +97,7 @@ void BinaryState::start(std::span<const double> alphas, std::span<const double> 
     visit([&](const auto& problem) {
         for (std::size_t i = 0; i < variables.size(); ++i) {
             Variable& v = variables[i];
-            v.alpha = v.takes_part() ? clip(alphas[i], loss.lower, loss.upper(v.C())) : 0.0;
+            v.alpha = v.takes_part() ? clip(alphas[i], loss.lower(v.C()), loss.upper(v.C())) : 0.0;
         }
         if (bias.free) {
             balance(problem);

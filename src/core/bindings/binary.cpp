@@ -61,10 +61,10 @@ nb::tuple py_sweep(BinaryState& state, const Vector<double>& alpha, const Vector
 void bind_binary(nb::module_& m) {
     nb::class_<Loss>(m, "Loss").def(
         "__init__",
-        [](Loss* self, double lower, double upper_per_C, double diagonal_times_C) {
-            new (self) Loss{lower, upper_per_C, diagonal_times_C};
+        [](Loss* self, double lower_per_C, double upper_per_C, double diagonal_times_C, double epsilon) {
+            new (self) Loss{lower_per_C, upper_per_C, diagonal_times_C, epsilon};
         },
-        "lower"_a, "upper_per_C"_a, "diagonal_times_C"_a);
+        "lower_per_C"_a, "upper_per_C"_a, "diagonal_times_C"_a, "epsilon"_a = 0.0);
 
     nb::class_<BinaryState>(m, "BinaryState")
         .def("__init__", &make_state, nb::keep_alive<1, 2>(), "rows"_a, "signs"_a, "targets"_a.none(), "C"_a, "loss"_a,

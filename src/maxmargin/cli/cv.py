@@ -8,7 +8,13 @@ from typing import Any
 import click
 
 from maxmargin.cli.options import Positive, data_argument, read_options, reading, source, talking
-from maxmargin.cli.training import class_weights, labels_and_classes, solver_options, training
+from maxmargin.cli.training import (
+    class_weights,
+    classification_loss,
+    labels_and_classes,
+    solver_options,
+    training,
+)
 
 DEFAULT_CS = (0.01, 0.1, 1.0, 10.0, 100.0)
 
@@ -23,6 +29,7 @@ DEFAULT_CS = (0.01, 0.1, 1.0, 10.0, 100.0)
     help="A weight of the losses to try; may be repeated.  [default: 0.01, 0.1, 1, 10, 100]",
 )
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Parts to leave out in turn.")
+@classification_loss
 @training
 @reading
 @talking

@@ -59,7 +59,7 @@ def describe_model(model: Model) -> dict[str, Any]:
     parameters = model.parameters
     fields: dict[str, Any] = {
         "kind": f"model, {model.estimator}",
-        **({} if model.ranks else {"classes": model.classes.tolist()}),
+        **({"classes": model.classes.tolist()} if len(model.classes) else {}),
         "features": model.coef.shape[1],
         "nonzero_weights": int(np.count_nonzero(model.coef)),
         "intercept": model.intercept.tolist(),
@@ -71,7 +71,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         fields["trained"] = "by another program"
         fields["loss"] = parameters.get("loss")
         return fields
-    wanted = ("loss", "C", "multi_class", "solver", "tol", "class_weight")
+    wanted = ("loss", "epsilon", "C", "multi_class", "solver", "tol", "class_weight")
     fields.update({name: parameters[name] for name in wanted if parameters.get(name) is not None})
     fields.update(
         {

@@ -19,6 +19,7 @@ from maxmargin.cli.options import (
     tidy,
 )
 from maxmargin.cli.ranking import RankTally
+from maxmargin.cli.regression import ResidualTally
 
 if TYPE_CHECKING:
     from maxmargin.models.model import Model
@@ -44,7 +45,8 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
     blocks, so that it may be larger than memory (.npz excepted).
 
     With --scores and two classes, a positive score means the second class; `maxmargin info MODEL` lists the classes. A
-    model that ranks always writes scores, and shows how many pairs of rows of one query are in order.
+    model that ranks always writes scores, and shows how many pairs of rows of one query are in order. A regression
+    writes the predicted numbers, and shows their mean squared error and R2.
 
     \b
     maxmargin predict test.svm model.mm
@@ -63,6 +65,7 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
     _check_target(out, data, model, *([given["labels"]] if given["labels"] else []))
     tally = Tally(trained)
     ranked = RankTally()
+    residuals = ResidualTally()
     names = [label_text(label) for label in trained.classes.tolist()]
     rows = dropped = 0
     with ExitStack() as stack:
@@ -73,12 +76,14 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
                 values = trained.scores(_rows(block.X, begin, end))
                 index = best_index(values)
                 if write is not None:
-                    write(_core.write_numbers(values) if scores or trained.ranks else _lines_of(index, names))
+                    write(_core.write_numbers(values) if scores or not names else _lines_of(index, names))
                 if block.y is None:
                     continue
                 known = slice(None) if block.known is None else block.known[begin:end]
                 y = block.y[begin:end][known]
-                if trained.ranks:
+                if trained.predicts_numbers:
+                    residuals.add(y, values[known])
+                elif trained.ranks:
                     ranked.add(y, values[known], None if block.qid is None else block.qid[begin:end][known])
                 else:
                     tally.add(tidy(y), index[known])
@@ -87,12 +92,19 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
             bar.show(block.done, f"{rows:,} rows")
         if rows == 0:
             raise ValueError(f"{data}: there are no rows")
-        if tally.rows + ranked.rows == 0 and out is None:
+        if tally.rows + ranked.rows + residuals.rows == 0 and out is None:
             raise ValueError(f"{data}: there are no labels to compare with; name a file to write the predictions to")
     if dropped:
         output.note(f"{dropped:,} values belong to features that the model does not know; they were left out")
-    found = ranked.fields(output) if trained.ranks else tally.fields(output)
-    lines = ranked.lines(rows, out, found) if trained.ranks else tally.lines(rows, out)
+    if trained.predicts_numbers:
+        found = residuals.fields(output)
+        lines = residuals.lines(rows, out, found)
+    elif trained.ranks:
+        found = ranked.fields(output)
+        lines = ranked.lines(rows, out, found)
+    else:
+        found = tally.fields(output)
+        lines = tally.lines(rows, out)
     output.results({"rows": rows, "model": model, "out": out, **found}, lines, err=out == "-")
     return 0
 

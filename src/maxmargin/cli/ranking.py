@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 #: Options of ``train`` that mean nothing for a ranking.
 _CLASSIFY_ONLY = (
     "loss",
+    "epsilon",
     "multi_class",
     "no_intercept",
     "no_penalize_intercept",

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maxmargin.cli.options import Positive, data_argument, label_text, read_options, reading, source, talking
+from maxmargin.cli.options import (
+    LOSSES,
+    REGRESSION_LOSSES,
+    Positive,
+    data_argument,
+    label_text,
+    read_options,
+    reading,
+    source,
+    talking,
+)
 from maxmargin.cli.ranking import pair_fields, pair_lines, refuse_classification, train_ranker
+from maxmargin.cli.regression import prepare_regression, residual_fields, residual_lines, train_regressor
 from maxmargin.cli.training import class_weights, labels_and_classes, solver_options, training
 
 #: Suffixes that say that a file is data and nothing more.
@@ -21,15 +32,27 @@ if TYPE_CHECKING:
     from maxmargin.models.model import Model, Training
 
 
-@click.command(short_help="Train a classifier or a ranking on a data file.")
+@click.command(short_help="Train a classifier, a regression or a ranking on a data file.")
 @data_argument
 @click.argument("model", type=click.Path(), required=False)
 @click.option(
     "--task",
-    type=click.Choice(["classify", "rank"]),
+    type=click.Choice(["classify", "regression", "rank"]),
     default="classify",
     show_default=True,
-    help="Tell classes apart, or put the rows of each query (qid) in the order of their labels.",
+    help="Tell classes apart, predict numbers, or put the rows of each query (qid) in the order of their labels.",
+)
+@click.option(
+    "--loss",
+    type=click.Choice(tuple(dict.fromkeys((*LOSSES, *REGRESSION_LOSSES)))),
+    help="Loss of a margin, or for regression of a residual.  [default: squared_hinge; epsilon_insensitive]",
+)
+@click.option(
+    "--epsilon",
+    type=Positive(zero=True),
+    default=0.0,
+    show_default=True,
+    help="Regression: residuals up to this cost nothing.",
 )
 @click.option(
     "-C", "C", type=Positive(), default=1.0, show_default=True, help="Weight of the losses: larger fits closer."
@@ -51,6 +74,8 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     current folder. More than two classes are trained one against the rest, or by one problem over all of them
     (--multi-class).
 
+    With --task regression the labels are numbers to predict.
+
     With --task rank a larger label means a higher rank, and only rows with the same qid: (svmlight, or an array qid in
     .npz) are compared.
 
@@ -59,14 +84,18 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     maxmargin train flowers.csv --label species --tol 1e-6
     maxmargin train digits.svm --multi-class crammer_singer
     maxmargin train train.svm.gz --liblinear "-s 3 -c 1 -B 1"
+    maxmargin train houses.csv --task regression --label price --epsilon 1000 --no-penalize-intercept
     maxmargin train queries.svm --task rank -C 100
     """
     from maxmargin.cli.output import Output
 
-    ranking = given["task"] == "rank"
-    if ranking:
+    if given["task"] == "rank":
         refuse_classification(context, given)
     notes = _take_liblinear(context, given)
+    if given["task"] == "regression":
+        prepare_regression(context, given)
+    elif given["task"] == "classify":
+        _prepare_classification(context, given)
     output = Output(given["quiet"], given["as_json"])
     for note in notes:
         output.note(note)
@@ -75,7 +104,8 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     start = time.perf_counter()
     loaded = _load(data, given)
     read = time.perf_counter()
-    trained = (train_ranker if ranking else _train)(loaded, data, given, output)
+    trainers = {"classify": _train, "regression": train_regressor, "rank": train_ranker}
+    trained = trainers[given["task"]](loaded, data, given, output)
     done = time.perf_counter()
     from maxmargin.io.model_file import write_model
 
@@ -124,6 +154,15 @@ def _take_liblinear(context: click.Context, given: dict[str, Any]) -> list[str]:
             raise click.UsageError("--liblinear fits no intercept without -B; give its scaling there", context)
         given["no_intercept"] = True  # LIBLINEAR's default
     return notes
+
+
+def _prepare_classification(context: click.Context, given: dict[str, Any]) -> None:
+    """The loss of a classifier; options of a regression are an error."""
+    given["loss"] = given["loss"] or "squared_hinge"
+    if given["loss"] not in LOSSES:
+        raise click.UsageError(f"--loss {given['loss']} needs --task regression", context)
+    if given["epsilon"] != 0:
+        raise click.UsageError("--epsilon needs --task regression", context)
 
 
 def _target(data: str, model: str | None, labels: str | None) -> str:
@@ -228,7 +267,7 @@ def _summary(data: Data, model: Model, target: str, tol: float, times: dict[str,
         "rows": data.X.shape[0],
         "features": data.X.shape[1],
         "nonzeros": int(stored),
-        **(pair_fields(model) if model.ranks else {"classes": model.classes.tolist()}),
+        **_goal(data, model),
         "objective": float(training.primal.sum()),
         "gap": max(float(training.gap.max()), 0.0),
         "tol": tol,
@@ -240,12 +279,23 @@ def _summary(data: Data, model: Model, target: str, tol: float, times: dict[str,
     }
 
 
+def _goal(data: Data, model: Model) -> dict[str, Any]:
+    """What the model makes of its training data, or what it tells apart."""
+    if model.ranks:
+        return pair_fields(model)
+    if model.predicts_numbers:
+        return residual_fields(data, model)
+    return {"classes": model.classes.tolist()}
+
+
 def _lines(fields: dict[str, Any]) -> list[str]:
     from maxmargin.cli.output import pairs, seconds
 
     solvers = [fields["solver"]] if isinstance(fields["solver"], str) else sorted(set(fields["solver"]))
     if "pairs" in fields:
         goal = pair_lines(fields)
+    elif "mean_squared_error" in fields:
+        goal = residual_lines(fields)
     else:
         classes = ", ".join(map(label_text, fields["classes"][:8])) + (", ..." if len(fields["classes"]) > 8 else "")
         goal = [("classes", f"{len(fields['classes'])} ({classes})")]

@@ -11,11 +11,12 @@ from maxmargin.cli.options import CLASSIFICATION_SOLVERS, LOSSES, MULTI_CLASS, P
 if TYPE_CHECKING:
     from maxmargin.io.data import Data
 
-#: How to train.
+#: The loss, for the commands that classify only.
+classification_loss = click.option(
+    "--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin."
+)
+#: How to train, but for the loss.
 training = stacked(
-    click.option(
-        "--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin."
-    ),
     click.option(
         "--tol",
         type=Positive(zero=True),
@@ -73,6 +74,19 @@ def solver_options(given: dict[str, Any]) -> dict[str, Any]:
         penalize_bias=not given["no_penalize_intercept"],
         shrinking=not given["no_shrinking"],
     )
+    return {
+        **intercept_options(given),
+        "multi_class": given["multi_class"],
+        "loss": given["loss"],
+        "solver": method,
+        "tol": given["tol"],
+        "max_iter": given["max_iter"],
+        "pack": not given["no_pack"],
+    }
+
+
+def intercept_options(given: dict[str, Any]) -> dict[str, Any]:
+    """What the options of the intercept mean to a problem."""
     for name in ("no_intercept", "no_penalize_intercept"):
         if given[name] and given["intercept_scaling"] != 1.0:
             raise ValueError(f"--intercept-scaling has no meaning with --{name.replace('_', '-')}")
@@ -81,12 +95,6 @@ def solver_options(given: dict[str, Any]) -> dict[str, Any]:
     return {
         "bias": 0.0 if given["no_intercept"] else given["intercept_scaling"],
         "penalize_bias": not given["no_penalize_intercept"],
-        "multi_class": given["multi_class"],
-        "loss": given["loss"],
-        "solver": method,
-        "tol": given["tol"],
-        "max_iter": given["max_iter"],
-        "pack": not given["no_pack"],
     }
 
 
@@ -105,7 +113,7 @@ def labels_and_classes(data: Data, name: str) -> tuple[Any, Any]:
     if classes.dtype.kind == "f" and len(classes) > 100 and len(classes) > len(labels) / 3:
         raise ValueError(
             f"{name}: there are {len(classes)} different labels in {len(labels)} rows: these look like numbers to "
-            "predict (regression), which is not what a classifier does"
+            "predict, which --task regression does and a classifier does not"
         )
     return classes, labels
 

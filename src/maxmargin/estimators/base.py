@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -49,32 +51,13 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def decision_function(self, X: Any) -> Floats:
-        """Scores of the rows.
-
-        Of a classifier, positive means the second class, and with more than two classes there is a column for each. Of
-        a ranker, a higher score means a higher rank.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            ``X @ coef_.T + intercept_``.
-        """
-        scores = self._scores(X)
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
     def _scores(self, X: Any) -> Floats:
         """``X @ coef_.T + intercept_`` of rows that are checked first."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         if issparse(self.coef_):  # after sparsify()
             return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
-        return linear_scores(X, self.coef_, self.intercept_)
+        return linear_scores(X, np.atleast_2d(self.coef_), self.intercept_)
 
     @classmethod
     def _of_model(cls, model: Model) -> Any:
@@ -108,7 +91,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             estimator=type(self).__name__,
             parameters=self.get_params(deep=False),
             classes=getattr(self, "classes_", NO_CLASSES),
-            coef=_dense(self.coef_),
+            coef=np.atleast_2d(_dense(self.coef_)),
             intercept=self.intercept_,
             training=training,
             source=self._source,
@@ -159,6 +142,29 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             warnings.warn(text, ConvergenceWarning, stacklevel=5)
 
 
+class DecisionMixin:
+    """Scores of rows that are no predictions by themselves."""
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the rows.
+
+        Of a classifier, positive means the second class, and with more than two classes there is a column for each. Of
+        a ranker, a higher score means a higher rank.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            ``X @ coef_.T + intercept_``.
+        """
+        scores: Floats = self._scores(X)  # type: ignore[attr-defined]
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+
 def _dense(coef: Any) -> Floats:
     """The weights after ``sparsify`` or without it."""
     return np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef)
@@ -166,3 +172,10 @@ def _dense(coef: Any) -> Floats:
 
 def _light(matrix: Any) -> Csr:
     return Csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
+
+
+def seed_of(random_state: Any) -> int:
+    """A number as it is, None as 0, and the next number of a generator."""
+    if random_state is None or isinstance(random_state, Integral):
+        return int(random_state or 0)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -13,7 +13,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
-from maxmargin.estimators.base import CertifiedEstimator
+from maxmargin.estimators.base import CertifiedEstimator, DecisionMixin
 from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.models.model import Model
 from maxmargin.problems.losses import Floats
@@ -24,7 +24,7 @@ from maxmargin.solvers.methods import solvers_for
 from maxmargin.solvers.solve import solve
 
 
-class LinearRankSVM(CertifiedEstimator):
+class LinearRankSVM(DecisionMixin, CertifiedEstimator):
     """Linear ranking by pairs (ordinal regression, ROC area), trained to a certified duality gap.
 
     Minimises ``1/2 |w|^2 + C/m sum max(0, 1 - (w.x_i - w.x_j))`` over the ``m`` pairs with ``y_i > y_j`` (OP4 of

@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.linear_model._base import SparseCoefMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from maxmargin.estimators.base import CertifiedEstimator
+from maxmargin.estimators.base import CertifiedEstimator, DecisionMixin, seed_of
 from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.models.model import Model, labels_of_scores, weight_rows
 from maxmargin.problems.losses import LOSSES, Floats
@@ -30,7 +29,7 @@ from maxmargin.training.labels import encode_labels
 from maxmargin.training.weights import row_weights
 
 
-class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
+class LinearSVC(SparseCoefMixin, ClassifierMixin, DecisionMixin, CertifiedEstimator):
     """Linear support vector classifier, trained to a certified duality gap.
 
     Minimises ``1/2 |w|^2 + sum_i C_i loss(1 - y_i w.x_i)`` with
@@ -242,7 +241,7 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
             len(classes),
             row_weights(self.C, self.class_weight, classes, labels, weight),
             multi_class=self.multi_class,
-            seed=_seed(self.random_state),
+            seed=seed_of(self.random_state),
             listeners=self._start_callbacks(X, y, sample_weight, classes, problems),
             bias=self.intercept_scaling if self.fit_intercept else 0.0,
             penalize_bias=self.penalize_intercept,
@@ -348,10 +347,3 @@ class LinearSVC(SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
         rows = weight_rows([weights])
         bias = self.intercept_scaling if self.fit_intercept else 0.0
         return {"coef_": rows[:, :-1], "intercept_": bias * rows[:, -1], "classes_": classes}
-
-
-def _seed(random_state: Any) -> int:
-    """A number as it is, None as 0, and the next number of a generator."""
-    if random_state is None or isinstance(random_state, Integral):
-        return int(random_state or 0)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

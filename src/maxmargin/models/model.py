@@ -19,9 +19,10 @@ from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.multiclass import MulticlassProblem, second_minus_first
 from maxmargin.problems.ranking import RankingProblem
+from maxmargin.problems.regression import RegressionProblem
 from maxmargin.solvers.solution import Report, Solution
 
-#: The classes of a model that ranks.
+#: The classes of a model that ranks or predicts numbers.
 NO_CLASSES: NDArray[Any] = np.zeros(0)
 
 
@@ -108,6 +109,22 @@ class Training:
     dual_coef: Csr | None = field(default=None, repr=False)
     pairs: PairSummary | None = None
 
+    @classmethod
+    def of_one(cls, solution: Solution, dual_coef: Csr, pairs: PairSummary | None = None) -> Training:
+        """That of a model of one problem and no classes."""
+        return cls(
+            primal=np.array([solution.certificate.primal]),
+            dual=np.array([solution.certificate.dual]),
+            converged=solution.converged,
+            n_iter=solution.n_iter,
+            solvers=[solution.solver],
+            n_support=np.array([len(dual_coef.data)]),
+            history=[solution.history],
+            exits=[solution.exit],
+            dual_coef=dual_coef,
+            pairs=pairs,
+        )
+
     def worst(self) -> tuple[str, Certificate]:
         """Why the problem with the largest gap among those that fell short ended, and its certificate."""
         entries = [
@@ -124,7 +141,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Model:
-    """A trained linear classifier.
+    """A trained linear classifier, ranker or regressor.
 
     Attributes
     ----------
@@ -133,7 +150,7 @@ class Model:
     parameters : dict
         The estimator's parameters.
     classes : ndarray of shape (n_classes,)
-        The labels; none for a model that ranks.
+        The labels; none for a model that ranks or predicts numbers.
     coef : ndarray of shape (1, n_features) or (n_classes, n_features)
         Weights.
     intercept : ndarray of shape (1,) or (n_classes,)
@@ -218,33 +235,47 @@ class Model:
             classes=NO_CLASSES,
             coef=coef,
             intercept=np.zeros(1),
-            training=Training(
-                primal=np.array([solution.certificate.primal]),
-                dual=np.array([solution.certificate.dual]),
-                converged=solution.converged,
-                n_iter=solution.n_iter,
-                solvers=[solution.solver],
-                n_support=np.array([len(dual_coef.data)]),
-                history=[solution.history],
-                exits=[solution.exit],
-                dual_coef=dual_coef,
-                pairs=PairSummary(
+            training=Training.of_one(
+                solution,
+                dual_coef,
+                PairSummary(
                     float(counts.all.sum()), float(counts.swapped.sum()), float(counts.tied.sum()), len(counts.groups)
                 ),
             ),
             **others,
         )
 
+    @classmethod
+    def of_regression(
+        cls, problem: RegressionProblem, solution: Solution, parameters: dict[str, Any], **others: Any
+    ) -> Model:
+        """The model of a solved regression."""
+        dual_coef = Csr.of_rows([problem.dual_coef(solution.alpha)])
+        return cls(
+            estimator="LinearSVR",
+            parameters=parameters,
+            classes=NO_CLASSES,
+            coef=solution.weights[np.newaxis, :-1],
+            intercept=problem.bias * solution.weights[-1:],
+            training=Training.of_one(solution, dual_coef),
+            **others,
+        )
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether its scores are predictions of numbers."""
+        return self.estimator == "LinearSVR"
+
     @property
     def ranks(self) -> bool:
         """Whether it orders rows instead of labelling them."""
-        return len(self.classes) == 0
+        return len(self.classes) == 0 and not self.predicts_numbers
 
     def scores(self, X: Any) -> Floats:
         """Scores of rows, one column per row of ``coef``."""
         return linear_scores(X, self.coef, self.intercept)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of rows, or their scores if the model ranks."""
+        """Labels of rows, or their scores if the model ranks or predicts numbers."""
         scores = self.scores(X)
-        return scores.ravel() if self.ranks else labels_of_scores(scores, self.classes)
+        return scores.ravel() if len(self.classes) == 0 else labels_of_scores(scores, self.classes)
