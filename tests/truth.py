@@ -107,6 +107,19 @@ def regression_optimum(X, y, C, loss, epsilon=0.0, bias=0.0, free_bias=False):
     return min(best.fun, min(value(b) for b in kinks))
 
 
+def one_class_optimum(X, nu, C):
+    """The optimal value of a one-class problem, from its dual: 1/2 |X'a|^2 over 0 <= a <= C with a sum of nu sum C."""
+    C = np.broadcast_to(np.asarray(C, dtype=float), len(X))
+    X, C = np.asarray(X, dtype=float)[C > 0], C[C > 0]
+    scale = np.linalg.norm(X.T @ (nu * C)) / (nu * C.sum())  # by which the method's own tolerances are meant
+    Q, a0, N = X @ X.T / scale**2, nu * C, null_space(np.ones((1, len(C))))
+    G, h = np.vstack([-N, N]), np.concatenate([a0, C - a0])
+    u = _interior_point(N.T @ Q @ N, -(N.T @ Q @ a0), G, h, np.zeros(N.shape[1]))
+    w = X.T @ (a0 + N @ u)
+    scores = X @ w
+    return min(0.5 * w @ w - nu * C.sum() * rho + C @ np.maximum(rho - scores, 0) for rho in scores)
+
+
 def multiclass_optimum(X, y, C, formulation, bias=0.0):
     """The optimal value of a multi-class problem, from its dual as a general quadratic program.
 

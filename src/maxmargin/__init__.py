@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from maxmargin.estimators.linear_svc import LinearSVC
     from maxmargin.estimators.linear_svr import LinearSVR
     from maxmargin.estimators.model_files import load_model, save_model
+    from maxmargin.estimators.one_class_svm import OneClassSVM
     from maxmargin.io.svmlight import SvmlightError, load_svmlight
     from maxmargin.io.svmlight_writer import save_svmlight
     from maxmargin.problems.binary import BinaryProblem
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from maxmargin.problems.losses import LOSSES, Loss
     from maxmargin.problems.matrix import Matrix
     from maxmargin.problems.multiclass import MulticlassProblem
+    from maxmargin.problems.one_class import OneClassProblem
     from maxmargin.problems.ranking import RankingProblem, count_pairs, ndcg
     from maxmargin.problems.regression import RegressionProblem
     from maxmargin.solvers.auto import Auto
@@ -54,6 +56,8 @@ _HOMES = {
     "Method": "maxmargin.solvers.method",
     "MulticlassProblem": "maxmargin.problems.multiclass",
     "Newton": "maxmargin.solvers.newton",
+    "OneClassProblem": "maxmargin.problems.one_class",
+    "OneClassSVM": "maxmargin.estimators.one_class_svm",
     "Pegasos": "maxmargin.solvers.pegasos",
     "PrimalCoordinateDescent": "maxmargin.solvers.primal_coordinate_descent",
     "RankingProblem": "maxmargin.problems.ranking",
@@ -89,6 +93,8 @@ __all__ = [
     "Method",
     "MulticlassProblem",
     "Newton",
+    "OneClassProblem",
+    "OneClassSVM",
     "Pegasos",
     "PrimalCoordinateDescent",
     "RankingProblem",

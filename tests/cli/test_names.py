@@ -13,6 +13,7 @@ def test_names_of_solvers():
     assert set(options.CLASSIFICATION_SOLVERS) == {name for kind in kinds for name in solvers_for(kind)}
     assert set(options.CLASSIFICATION_SOLVERS) <= set(SOLVERS)
     assert tuple(solvers_for("regression")) == options.REGRESSION_SOLVERS
+    assert tuple(solvers_for("one_class", penalize_bias=False)) == options.ONE_CLASS_SOLVERS
     assert tuple(solvers_for("ranking")) == options.RANKING_SOLVERS
 
 

@@ -2,7 +2,8 @@
 // bias; and a regularised one is B^2 times that sum, which ties all variables together and makes steps short where the
 // constant column B is not small beside the rows. Both are cured by a proximal term: the bias b minimises
 //
-//     b^2 / (2 B^2) + (b - anchor)^2 / (2 p) - b sum_i sign_i a_i        (the first term only if it is regularised)
+//     b^2 / (2 B^2) + (b - anchor)^2 / (2 p) - b sum_i sign_i a_i        (the first term only if it is regularised;
+//                                                                         its own slope is added to a free one)
 //
 // so it is s (sum_i sign_i a_i + anchor / p) with s = p B^2 / (p + B^2), or s = p for a free one, and is maintained
 // like any other weight. After every epoch the anchor moves to it. Where it comes to rest, b is the bias of the
@@ -21,7 +22,7 @@ class AnchoredBias {
   public:
     // A plain weight like all others if that is wanted, or the constant column is small beside the rows, or missing.
     AnchoredBias(std::span<const Variable> variables, const Loss& loss, const Bias& bias, bool wanted)
-        : step_(bias.value), curvature_(bias.value * bias.value) {
+        : step_(bias.value), curvature_(bias.value * bias.value), slope_(bias.slope) {
         if (!wanted) {
             return;
         }
@@ -57,7 +58,7 @@ class AnchoredBias {
     // From a first anchor, in the place of the bias weight, to the bias weight of the descent.
     void start(std::span<const Variable> variables, double& weight) {
         if (anchored()) {
-            double imbalance = 0.0;
+            double imbalance = -slope_;
             for (const Variable& v : variables) {
                 imbalance += v.sign() * v.alpha;
             }
@@ -85,6 +86,7 @@ class AnchoredBias {
 
     double step_;
     double curvature_;
+    double slope_;
     double carry_ = 0.0;  // s / p
     double anchor_ = 0.0;
 };

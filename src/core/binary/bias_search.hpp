@@ -22,9 +22,9 @@ struct BiasTerm {
 
 // Where the losses of a hinge, a sum of C max(0, sign (position - b)), are smallest: the slope rises by C at every
 // position, from minus the sum of the positive rows' C to the sum of the others'. The middle of the interval if it is
-// one. Reorders the terms.
-inline double best_hinge_bias(std::span<BiasTerm> terms) {
-    double total = 0.0, target = 0.0;
+// one. `slope` is what the bias adds by itself. Reorders the terms.
+inline double best_hinge_bias(std::span<BiasTerm> terms, double slope = 0.0) {
+    double total = 0.0, target = -slope;
     for (const BiasTerm& t : terms) {
         total += t.C;
         target += t.sign > 0.0 ? t.C : 0.0;
@@ -108,12 +108,12 @@ struct BestBias {
     double losses;
 };
 
-inline BestBias find_best_bias(const Loss& loss, std::vector<BiasTerm>& terms, double guess) {
+inline BestBias find_best_bias(const Loss& loss, std::vector<BiasTerm>& terms, double guess, double slope) {
     double b = guess;
     if (!loss.is_hinge()) {
-        b = best_curved_bias(loss, terms, guess);
+        b = best_curved_bias(loss, terms, guess, slope);
     } else if (loss.is_one_sided()) {
-        b = best_hinge_bias(terms);
+        b = best_hinge_bias(terms, slope);
     } else {  // each side of the tube is a hinge
         std::vector<BiasTerm> sides;
         sides.reserve(2 * terms.size());
@@ -121,7 +121,7 @@ inline BestBias find_best_bias(const Loss& loss, std::vector<BiasTerm>& terms, d
             sides.push_back({t.position - loss.epsilon, t.C, 1.0});
             sides.push_back({t.position + loss.epsilon, t.C, -1.0});
         }
-        b = best_hinge_bias(sides);
+        b = best_hinge_bias(sides, slope);
     }
     double losses = 0.0;
     for (const BiasTerm& t : terms) {

@@ -51,7 +51,7 @@ class Newton {
     Outcome run() {
         std::vector<double> w = state_.bounds.weights();
         near_.collect(w, smooth_, infinity);
-        if (smoothing_ && !smooth_.is_one_sided()) {
+        if (smoothing_ && (!smooth_.is_one_sided() || problem_.bias.slope != 0.0)) {
             smooth_.diagonal_times_C = typical_distance();
             find_bias(w);
             smooth_.diagonal_times_C = typical_distance();
@@ -111,7 +111,8 @@ class Newton {
         double smooth_gap;  // primal - dual of the smoothed problem: what Newton steps can still remove
     };
 
-    // The mean distance of slacks from the tube: the scale of the targets, which a first width must have.
+    // The mean distance of slacks from where they cost nothing: the scale of targets and scores, which a first width
+    // must have.
     double typical_distance() const {
         double sum = 0.0;
         for (const double z : near_.slack) {
@@ -179,7 +180,7 @@ class Newton {
     // Whether neither the gap nor the objective has become much better for many steps: rounding errors are in the way.
     bool stalls(std::int64_t iteration, const Values& now) {
         const double gap = relative_gap(now.primal, now.dual);
-        if (gap < 0.7 * pace_gap_ || now.primal < 0.99 * pace_primal_) {
+        if (gap < 0.7 * pace_gap_ || !(now.primal > pace_primal_ - 0.01 * std::abs(pace_primal_))) {
             pace_gap_ = std::min(pace_gap_, gap);
             pace_primal_ = std::min(pace_primal_, now.primal);
             pace_iteration_ = iteration;
@@ -232,7 +233,7 @@ class Newton {
         }
         bool feasible = true;
         if (problem_.bias.free) {
-            gradient_.back() -= w.back();
+            gradient_.back() += regulariser.last_slope - w.back();
             feasible = std::abs(gradient_.back()) <= rounding * std::abs(problem_.bias.value) * sizes;
             gradient_.back() = feasible ? 0.0 : gradient_.back();
         }
@@ -288,7 +289,8 @@ class Newton {
                 bias_terms_.push_back({sign * near_.slack[k], near_.C[k], sign});
             }
             const double far = -smooth_.upper_per_C * near_.far_sum().back() / problem_.bias.value;
-            const double t = best_curved_bias(smooth_, bias_terms_, 0.0, near_.far_C() > 0.0 ? far : 0.0);
+            const double others = problem_.bias.slope + (near_.far_C() > 0.0 ? far : 0.0);
+            const double t = best_curved_bias(smooth_, bias_terms_, 0.0, others);
             const bool held = std::any_of(bias_terms_.begin(), bias_terms_.end(), [&](const BiasTerm& term) {
                 const double z = term.sign * (term.position - t);
                 const double free = smooth_.outside(z) * smooth_.inverse_diagonal(term.C);
@@ -315,7 +317,7 @@ class Newton {
         near_.find_slopes(direction_);
         const Regulariser regulariser = problem_.regulariser();
         const double far = near_.far_C() > 0.0 ? smooth_.upper_per_C * dot(near_.far_sum(), direction_) : 0.0;
-        const double t = search_line(near_, smooth_, regulariser.dot(w, direction_) - far,
+        const double t = search_line(near_, smooth_, regulariser.slope(w, direction_) - far,
                                      regulariser.dot(direction_, direction_), dot(gradient_, direction_), 0.01);
         dense_axpy(t, direction_.data(), w.data(), w.size());
         if (near_.covers(near_.distance(w))) {

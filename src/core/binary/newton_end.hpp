@@ -137,9 +137,12 @@ class NewtonEnd {
 
     // Their weights, with the best bias for them if it is free.
     void offer_weights() {
-        const double primal = problem_.bias.free ? set_best_bias(problem_, sums_) + problem_.regulariser().value(sums_)
-                                                 : primal_value(problem_, sums_);
-        state_.bounds.offer_weights(primal, sums_);
+        if (!problem_.bias.free) {
+            state_.bounds.offer_weights(primal_value(problem_, sums_), sums_);
+            return;
+        }
+        const double losses = set_best_bias(problem_, sums_);
+        state_.bounds.offer_weights(problem_.regulariser().value(sums_) + losses, sums_);
     }
 
     // Offers the variables; where they are no better than before, those of before come back.

@@ -60,7 +60,7 @@ class PlaneStep {
     // One Newton step in two variables, halved until the objective falls.
     void improve(const Move& now, std::vector<double>& w, std::vector<double>& slack) const {
         const Regulariser regulariser = problem_.regulariser();
-        double g0 = regulariser.dot(w, now.weights), g1 = regulariser.dot(w, before_.weights);
+        double g0 = regulariser.slope(w, now.weights), g1 = regulariser.slope(w, before_.weights);
         double a = regulariser.dot(now.weights, now.weights), c = regulariser.dot(before_.weights, before_.weights);
         double b = regulariser.dot(now.weights, before_.weights);
         const Loss& loss = problem_.loss;

@@ -44,7 +44,7 @@ class PrimalLine {
         }
         direction_ = weights;
         dense_axpy(-1.0, weights_.data(), direction_.data(), direction_.size());
-        const double first = regulariser.dot(weights_, direction_), second = regulariser.dot(direction_, direction_);
+        const double first = regulariser.slope(weights_, direction_), second = regulariser.dot(direction_, direction_);
         const Terms terms{slacks_, slacks, variables, loss};
         const double t = lowest(first, second, terms);
         const double value = regulariser.value(weights_) + t * first + 0.5 * t * t * second + terms.losses(t);

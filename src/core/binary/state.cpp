@@ -30,6 +30,7 @@ double exact_primal(const BinaryProblem<Rows>& problem, const std::vector<double
     for (std::size_t j = 0; j < w.size() - (problem.bias.free ? 1 : 0); ++j) {
         sum.add_product(0.5 * w[j], w[j]);
     }
+    sum.add_product(problem.regulariser().last_slope, w.back());
     for (std::size_t i = 0; i < problem.size(); ++i) {
         const Variable& v = problem.variables[i];
         if (v.takes_part()) {
@@ -105,13 +106,8 @@ void BinaryState::start(std::span<const double> alphas, std::span<const double> 
         std::vector<double> w;
         const double dual = dual_value(problem, w);
         offer_variables(dual, problem);
-        double primal = problem.regulariser().value(w);
-        if (bias.free) {
-            primal += set_best_bias(problem, w);
-        } else {
-            primal = primal_value(problem, w);
-        }
-        bounds.offer_weights(primal, w);
+        const double losses = bias.free ? set_best_bias(problem, w) : 0.0;
+        bounds.offer_weights(bias.free ? problem.regulariser().value(w) + losses : primal_value(problem, w), w);
     });
 }
 

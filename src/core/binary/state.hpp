@@ -43,11 +43,14 @@ class BinaryState {
             }
         }
         std::vector<double> weights(rows.features() + 1);
-        if (bias.free && one_bias_fits_all()) {
+        if (bias.free && bias.slope == 0.0 && one_bias_fits_all()) {
             weights.back() = position_of_bias() / bias.value;
             at_zero = 0.0;
         }
         bounds = {at_zero, std::move(weights), std::vector<double>(rows.size())};
+        if (bias.slope != 0.0) {
+            bounds.revise_dual(-infinity);  // variables of zero do not fulfil its condition
+        }
     }
 
     // Known dual variables, brought within their bounds, and known weights; either may be empty.

@@ -71,7 +71,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         fields["trained"] = "by another program"
         fields["loss"] = parameters.get("loss")
         return fields
-    wanted = ("loss", "epsilon", "C", "multi_class", "solver", "tol", "class_weight")
+    wanted = ("loss", "epsilon", "nu", "C", "multi_class", "solver", "tol", "class_weight")
     fields.update({name: parameters[name] for name in wanted if parameters.get(name) is not None})
     fields.update(
         {

@@ -13,13 +13,13 @@ SOLVERS = {
     11: {"task": "regression", "loss": "squared_epsilon_insensitive"},
     12: {"task": "regression", "loss": "squared_epsilon_insensitive"},
     13: {"task": "regression", "loss": "epsilon_insensitive"},
+    21: {"task": "one_class"},
 }
 OTHERS = {
     0: "logistic regression",
     5: "L1 regularisation",
     6: "logistic regression with L1 regularisation",
     7: "logistic regression",
-    21: "the one-class SVM",
 }
 #: LIBLINEAR's own value of ``-p``.
 DEFAULT_EPSILON = 0.1
@@ -71,6 +71,8 @@ def parse_liblinear(text: str) -> tuple[dict[str, Any], list[str]]:
         options.setdefault("epsilon", DEFAULT_EPSILON)
     elif "epsilon" in options:
         raise ValueError("--liblinear: -p belongs to regression, -s 11, 12 and 13")
+    if "nu" in options and options.get("task") != "one_class":
+        raise ValueError("--liblinear: -n belongs to the one-class problem, -s 21")
     if weights:
         options["class_weight"] = tuple(weights)
     return options, notes
@@ -81,7 +83,7 @@ def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> N
         kind = _whole(value, name)
         if kind not in SOLVERS:
             what = OTHERS.get(kind, "unknown to LIBLINEAR too")
-            raise ValueError(f"--liblinear: -s {kind} is {what}; maxmargin trains -s 1, 2, 3, 4, 11, 12 and 13")
+            raise ValueError(f"--liblinear: -s {kind} is {what}; maxmargin trains -s 1, 2, 3, 4, 11, 12, 13 and 21")
         options.update(SOLVERS[kind])
     elif name == "-c":
         options["C"] = _number(value, name)
@@ -106,6 +108,10 @@ def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> N
         raise ValueError("--liblinear: -C searches for C; use  maxmargin cv")
     elif name == "-R":
         options["no_penalize_intercept"] = True
+    elif name == "-n":
+        options["nu"] = _number(value, name)
+        if not 0 < options["nu"] <= 1:
+            raise ValueError(f"--liblinear: -n needs a number above 0 and up to 1, not {value}")
     elif name == "-p":
         options["epsilon"] = _number(value, name)
         if not 0 <= options["epsilon"] < float("inf"):

@@ -56,7 +56,6 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
     from maxmargin.cli.output import Bar, Output
     from maxmargin.io.data import iter_data
     from maxmargin.io.models import read_any_model
-    from maxmargin.models.model import best_index
 
     output = Output(given["quiet"], given["as_json"])
     if scores and out is None:
@@ -74,7 +73,7 @@ def predict(data: str, model: str, out: str | None, scores: bool, **given: Any) 
         for block in iter_data(source(data), trained, read_options(**given)):
             for begin, end in _pieces(block.X.shape[0], len(trained.intercept)):
                 values = trained.scores(_rows(block.X, begin, end))
-                index = best_index(values)
+                index = trained.label_index(values)
                 if write is not None:
                     write(_core.write_numbers(values) if scores or not names else _lines_of(index, names))
                 if block.y is None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _CLASSIFY_ONLY = (
     "loss",
     "epsilon",
+    "nu",
     "multi_class",
     "no_intercept",
     "no_penalize_intercept",

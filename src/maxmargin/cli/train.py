@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from maxmargin.cli.one_class import outlier_fields, outlier_lines, refuse_supervision, train_one_class
 from maxmargin.cli.options import (
     LOSSES,
     REGRESSION_LOSSES,
@@ -32,15 +33,15 @@ if TYPE_CHECKING:
     from maxmargin.models.model import Model, Training
 
 
-@click.command(short_help="Train a classifier, a regression or a ranking on a data file.")
+@click.command(short_help="Train a classifier, a regression, an outlier detector or a ranking on a data file.")
 @data_argument
 @click.argument("model", type=click.Path(), required=False)
 @click.option(
     "--task",
-    type=click.Choice(["classify", "regression", "rank"]),
+    type=click.Choice(["classify", "regression", "one_class", "rank"]),
     default="classify",
     show_default=True,
-    help="Tell classes apart, predict numbers, or put the rows of each query (qid) in the order of their labels.",
+    help="Tell classes apart, predict numbers, tell outliers, or order the rows of each query (qid) by their labels.",
 )
 @click.option(
     "--loss",
@@ -53,6 +54,13 @@ if TYPE_CHECKING:
     default=0.0,
     show_default=True,
     help="Regression: residuals up to this cost nothing.",
+)
+@click.option(
+    "--nu",
+    type=Positive(),
+    default=0.5,
+    show_default=True,
+    help="One class: about the share of the rows that become outliers, at most 1.",
 )
 @click.option(
     "-C", "C", type=Positive(), default=1.0, show_default=True, help="Weight of the losses: larger fits closer."
@@ -76,6 +84,8 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
 
     With --task regression the labels are numbers to predict.
 
+    With --task one_class labels have no meaning: the model tells rows like those of DATA (+1) from others (-1).
+
     With --task rank a larger label means a higher rank, and only rows with the same qid: (svmlight, or an array qid in
     .npz) are compared.
 
@@ -85,12 +95,15 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     maxmargin train digits.svm --multi-class crammer_singer
     maxmargin train train.svm.gz --liblinear "-s 3 -c 1 -B 1"
     maxmargin train houses.csv --task regression --label price --epsilon 1000 --no-penalize-intercept
+    maxmargin train normal.svm --task one_class --nu 0.05
     maxmargin train queries.svm --task rank -C 100
     """
     from maxmargin.cli.output import Output
 
     if given["task"] == "rank":
         refuse_classification(context, given)
+    if given["task"] == "one_class":
+        refuse_supervision(context, given)
     notes = _take_liblinear(context, given)
     if given["task"] == "regression":
         prepare_regression(context, given)
@@ -104,7 +117,7 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     start = time.perf_counter()
     loaded = _load(data, given)
     read = time.perf_counter()
-    trainers = {"classify": _train, "regression": train_regressor, "rank": train_ranker}
+    trainers = {"classify": _train, "regression": train_regressor, "one_class": train_one_class, "rank": train_ranker}
     trained = trainers[given["task"]](loaded, data, given, output)
     done = time.perf_counter()
     from maxmargin.io.model_file import write_model
@@ -163,6 +176,8 @@ def _prepare_classification(context: click.Context, given: dict[str, Any]) -> No
         raise click.UsageError(f"--loss {given['loss']} needs --task regression", context)
     if given["epsilon"] != 0:
         raise click.UsageError("--epsilon needs --task regression", context)
+    if given["nu"] != 0.5:
+        raise click.UsageError("--nu needs --task one_class", context)
 
 
 def _target(data: str, model: str | None, labels: str | None) -> str:
@@ -285,6 +300,8 @@ def _goal(data: Data, model: Model) -> dict[str, Any]:
         return pair_fields(model)
     if model.predicts_numbers:
         return residual_fields(data, model)
+    if model.estimator == "OneClassSVM":
+        return outlier_fields(data, model)
     return {"classes": model.classes.tolist()}
 
 
@@ -296,6 +313,8 @@ def _lines(fields: dict[str, Any]) -> list[str]:
         goal = pair_lines(fields)
     elif "mean_squared_error" in fields:
         goal = residual_lines(fields)
+    elif "outliers" in fields:
+        goal = outlier_lines(fields)
     else:
         classes = ", ".join(map(label_text, fields["classes"][:8])) + (", ..." if len(fields["classes"]) > 8 else "")
         goal = [("classes", f"{len(fields['classes'])} ({classes})")]

@@ -90,13 +90,18 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         return Model(
             estimator=type(self).__name__,
             parameters=self.get_params(deep=False),
-            classes=getattr(self, "classes_", NO_CLASSES),
+            classes=self._model_classes(),
             coef=np.atleast_2d(_dense(self.coef_)),
             intercept=self.intercept_,
             training=training,
             source=self._source,
             feature_names=None if names is None else [str(name) for name in names],
         )
+
+    def _model_classes(self) -> NDArray[Any]:
+        """The classes that a model file holds."""
+        classes: NDArray[Any] = getattr(self, "classes_", NO_CLASSES)
+        return classes
 
     def _set(self, model: Model) -> None:
         """Take the fitted attributes from a model; what it does not know is left unset."""

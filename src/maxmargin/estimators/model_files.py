@@ -8,6 +8,7 @@ from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.linear_rank_svm import LinearRankSVM
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
+from maxmargin.estimators.one_class_svm import OneClassSVM
 from maxmargin.io.files import PathLike
 from maxmargin.io.models import read_any_model, write_any_model
 from maxmargin.models.model import Model
@@ -18,6 +19,7 @@ ESTIMATORS: dict[str, type[CertifiedEstimator]] = {
     "LinearSVC": LinearSVC,
     "LinearRankSVM": LinearRankSVM,
     "LinearSVR": LinearSVR,
+    "OneClassSVM": OneClassSVM,
 }
 
 
@@ -29,7 +31,7 @@ def save_model(model: Any, path: PathLike, *, format: str = "maxmargin", dual: b
 
     Parameters
     ----------
-    model : LinearSVC, LinearSVR or LinearRankSVM
+    model : LinearSVC, LinearSVR, OneClassSVM or LinearRankSVM
         A fitted estimator.
     path : path
         Where to; ``.mm`` is the usual suffix.
@@ -71,7 +73,7 @@ def load_model(path: PathLike) -> Any:
 
     Returns
     -------
-    LinearSVC, LinearSVR or LinearRankSVM
+    LinearSVC, LinearSVR, OneClassSVM or LinearRankSVM
         The fitted estimator; its predictions have the same bits as those of the one that was saved. From LIBLINEAR's
         files it knows classes and weights only, not how they were trained.
 

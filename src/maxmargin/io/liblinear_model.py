@@ -12,7 +12,8 @@
 With two classes there is one weight per feature, positive for the label named first. Crammer-Singer models have two,
 but LIBLINEAR decides by the sign of the first alone, and so do we. With ``bias >= 0`` one more line holds the weight
 of a constant feature of that value. Predictions are those of LIBLINEAR even where scores tie, which is why the classes
-keep the file's order. Regression (nr_class 2, no labels) has one weight per feature, too.
+keep the file's order. Regression and the one-class problem
+(nr_class 2, no labels) have one weight per feature, too, and the latter a line with its offset ``rho``.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ import numpy as np
 
 from maxmargin import _core
 from maxmargin.io.files import PathLike, atomic_write
-from maxmargin.models.model import NO_CLASSES, Model
+from maxmargin.models.model import INLIER_OR_NOT, NO_CLASSES, Model
 
 #: How every such file begins.
 START = b"solver_type "
+#: LIBLINEAR's name of the one-class problem.
+ONE_CLASS = "ONECLASS_SVM"
 #: The losses of regression by LIBLINEAR's name of the solver.
-REGRESSION_TYPES = {
+REGRESSION_TYPES: dict[str, str] = {
     "L2R_L2LOSS_SVR": "squared_epsilon_insensitive",
     "L2R_L2LOSS_SVR_DUAL": "squared_epsilon_insensitive",
     "L2R_L1LOSS_SVR_DUAL": "epsilon_insensitive",
@@ -60,6 +63,9 @@ def write_liblinear(model: Model, path: PathLike) -> None:
         raise ValueError("LIBLINEAR has no models that rank")
     with_bias = bool(np.any(model.intercept != 0)) or bool(model.parameters.get("fit_intercept"))
     weights = np.column_stack([model.coef, model.intercept]) if with_bias else model.coef
+    if model.estimator == "OneClassSVM":
+        _write(path, ONE_CLASS, None, model.coef, False, rho=-float(model.intercept[0]))
+        return
     if model.predicts_numbers:
         _write(path, _WRITTEN_REGRESSION[model.parameters["loss"]], None, weights, with_bias)
         return
@@ -81,12 +87,20 @@ def write_liblinear(model: Model, path: PathLike) -> None:
     _write(path, _WRITTEN[key], labels.tolist(), weights, with_bias)
 
 
-def _write(path: PathLike, solver_type: str, labels: list[int] | None, weights: Any, with_bias: bool) -> None:
+def _write(
+    path: PathLike,
+    solver_type: str,
+    labels: list[int] | None,
+    weights: Any,
+    with_bias: bool,
+    rho: float | None = None,
+) -> None:
     """A header, and one line for each feature and a bias."""
     named = "" if labels is None else f"label {' '.join(map(str, labels))}\n"
     header = (
         f"solver_type {solver_type}\nnr_class {2 if labels is None else len(labels)}\n{named}"
-        f"nr_feature {weights.shape[1] - with_bias}\nbias {1 if with_bias else -1}\nw\n"
+        f"nr_feature {weights.shape[1] - with_bias}\nbias {1 if with_bias else -1}\n"
+        f"{'' if rho is None else f'rho {rho!r}{chr(10)}'}w\n"
     )
     with atomic_write(path) as file:
         file.write(header.encode())
@@ -105,9 +119,9 @@ def parse_liblinear(contents: bytes, name: str) -> Model:
     header = _read_header(head, name)
     classes, features, bias = _check_header(header, name)
     solver_type = header["solver_type"][0]
-    regression = solver_type in REGRESSION_TYPES
-    loss, multi_class = (REGRESSION_TYPES[solver_type], "ovr") if regression else SOLVER_TYPES[solver_type]
-    two = len(classes) == 2 or regression
+    without_labels = solver_type == ONE_CLASS or solver_type in REGRESSION_TYPES
+    loss, multi_class = (REGRESSION_TYPES.get(solver_type), "ovr") if without_labels else SOLVER_TYPES[solver_type]
+    two = len(classes) == 2 or without_labels
     columns = 1 if two and multi_class == "ovr" else len(classes)
     lines = features + (bias >= 0)
     weights, bad = _core.read_numbers(np.frombuffer(body, dtype=np.uint8))
@@ -125,20 +139,35 @@ def parse_liblinear(contents: bytes, name: str) -> Model:
         intercept = table[-1] * bias if bias >= 0 else np.zeros(table.shape[1])
     if not np.all(np.isfinite(intercept)):
         raise ValueError(f"{name}: the bias times its weight is too large")
+    source = {"zero_based": False}
+    coef = np.ascontiguousarray(table[:features].T)
+    if solver_type == ONE_CLASS:
+        return Model("OneClassSVM", {}, INLIER_OR_NOT, coef, np.array([-_rho(header, name)]), source=source)
     parameters = {
         "loss": loss,
-        **({} if regression else {"multi_class": multi_class}),
+        **({} if without_labels else {"multi_class": multi_class}),
         "fit_intercept": bias > 0,
         "intercept_scaling": bias if bias > 0 else 1.0,
     }
     return Model(
-        estimator="LinearSVR" if regression else "LinearSVC",
+        estimator="LinearSVR" if without_labels else "LinearSVC",
         parameters=parameters,
         classes=classes[::-1].copy() if two else classes,
-        coef=np.ascontiguousarray(table[:features].T),
+        coef=coef,
         intercept=intercept.astype(np.float64),
-        source={"zero_based": False},
+        source=source,
     )
+
+
+def _rho(header: dict[str, list[str]], name: str) -> float:
+    """The offset of a one-class model."""
+    try:
+        rho = float(header["rho"][0])
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(f"{name}: the header of the LIBLINEAR model has no proper 'rho'") from error
+    if not np.isfinite(rho):
+        raise ValueError(f"{name}: the 'rho' of the LIBLINEAR model is not finite")
+    return rho
 
 
 def _read_header(head: bytes, name: str) -> dict[str, list[str]]:
@@ -164,17 +193,21 @@ def _check_header(header: dict[str, list[str]], name: str) -> tuple[Any, int, fl
             raise ValueError(f"{name}: the header of the LIBLINEAR model has no proper {key!r}") from error
 
     solver = one("solver_type", str)
-    if solver not in SOLVER_TYPES and solver not in REGRESSION_TYPES:
+    without_labels = solver == ONE_CLASS or solver in REGRESSION_TYPES
+    if solver not in SOLVER_TYPES and not without_labels:
         raise ValueError(
             f"{name}: this is a LIBLINEAR model of type {solver[:40]}, which is not a support vector machine; "
-            f"readable are {', '.join([*SOLVER_TYPES, *REGRESSION_TYPES])}"
+            f"readable are {', '.join([*SOLVER_TYPES, *REGRESSION_TYPES, ONE_CLASS])}"
         )
     n_classes, features, bias = one("nr_class", int), one("nr_feature", int), one("bias", float)
     if not np.isfinite(bias):
         raise ValueError(f"{name}: the bias of the LIBLINEAR model is not finite")
-    if solver in REGRESSION_TYPES:
-        if n_classes != 2 or "label" in header or features < 1:
-            raise ValueError(f"{name}: nr_class {n_classes} and nr_feature {features} do not make a regression")
+    if without_labels:
+        if n_classes != 2 or "label" in header or features < 1 or (solver == ONE_CLASS and bias >= 0):
+            kind = "one-class model" if solver == ONE_CLASS else "regression"
+            raise ValueError(
+                f"{name}: nr_class {n_classes}, nr_feature {features} and bias {bias:g} do not make a {kind}"
+            )
         return NO_CLASSES, features, bias
     try:
         labels = [int(word) for word in header.get("label", [])]

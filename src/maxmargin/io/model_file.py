@@ -26,7 +26,8 @@ from maxmargin.solvers.methods import method_of_json, method_to_json
 from maxmargin.solvers.solution import Report
 
 #: Version of the layout. Files of every earlier version stay readable. Version 2 brought models that rank, version 3
-#: those of one problem over all classes, version 4 methods with options as solvers, version 5 regression.
+#: those of one problem over all classes, version 4 methods with options as solvers, version 5 regression and
+#: one-class models.
 FORMAT = 5
 #: Parameters that are left out where they have these values, so that earlier versions, which do not know them, can read
 #: the file.
@@ -158,7 +159,7 @@ def _checksum(text: str, tensors: dict[str, NDArray[Any]]) -> str:
 
 def _format_of(model: Model) -> int:
     """The oldest version that can read it."""
-    if model.predicts_numbers:
+    if model.estimator in ("LinearSVR", "OneClassSVM"):
         return 5
     if isinstance(model.parameters.get("solver"), Method):
         return 4
@@ -336,6 +337,8 @@ class _Fields:
         expected = {len(classes), 1} if len(classes) == 2 else {len(classes)} - {0, 1}
         if self.get("estimator", str) in ("LinearRankSVM", "LinearSVR"):
             expected = set() if len(classes) else {1}
+        if self.get("estimator", str) == "OneClassSVM":
+            expected = {1} if classes.tolist() == [-1, 1] else set()
         if problems not in expected:
             raise ModelFileError(f"it has {len(classes)} classes, but weights for {problems} problems")
         names = self.header.get("feature_names")
@@ -446,7 +449,9 @@ class _Fields:
             converged=self.get("converged", bool, training),
             n_iter=self.count("n_iter", training),
             solvers=self.texts(training.get("solvers"), "solvers", problems),
-            n_support=self.counts("n_support", (max(n_classes, 1),)),
+            n_support=self.counts(
+                "n_support", (1 if self.header["estimator"] == "OneClassSVM" else max(n_classes, 1),)
+            ),
             history=self.history(problems, self.texts(training.get("history_solvers"), "history_solvers")),
             dual_coef=dual_coef,
             pairs=self.pairs(training.get("pairs")),

@@ -18,12 +18,15 @@ from maxmargin.problems.csr import Csr
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.multiclass import MulticlassProblem, second_minus_first
+from maxmargin.problems.one_class import OneClassProblem
 from maxmargin.problems.ranking import RankingProblem
 from maxmargin.problems.regression import RegressionProblem
 from maxmargin.solvers.solution import Report, Solution
 
 #: The classes of a model that ranks or predicts numbers.
 NO_CLASSES: NDArray[Any] = np.zeros(0)
+#: The classes of a one-class model: outliers, and what is none.
+INLIER_OR_NOT: NDArray[Any] = np.array([-1, 1])
 
 
 def weight_rows(solved: Sequence[Floats]) -> Floats:
@@ -261,6 +264,22 @@ class Model:
             **others,
         )
 
+    @classmethod
+    def of_one_class(
+        cls, problem: OneClassProblem, solution: Solution, parameters: dict[str, Any], **others: Any
+    ) -> Model:
+        """The model of a solved one-class problem."""
+        return cls(
+            estimator="OneClassSVM",
+            parameters=parameters,
+            classes=INLIER_OR_NOT,
+            coef=solution.weights[np.newaxis, :-1],
+            # Rows that hold the hyperplane have a score of zero but for rounding: they are no outliers.
+            intercept=solution.weights[-1:] + 1e-10 * np.abs(solution.weights[-1:]),
+            training=Training.of_one(solution, Csr.of_rows([problem.dual_coef(solution.alpha)])),
+            **others,
+        )
+
     @property
     def predicts_numbers(self) -> bool:
         """Whether its scores are predictions of numbers."""
@@ -278,4 +297,10 @@ class Model:
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of rows, or their scores if the model ranks or predicts numbers."""
         scores = self.scores(X)
-        return scores.ravel() if len(self.classes) == 0 else labels_of_scores(scores, self.classes)
+        return scores.ravel() if len(self.classes) == 0 else np.asarray(self.classes[self.label_index(scores)])
+
+    def label_index(self, scores: Floats) -> NDArray[np.intp]:
+        """The number of the class that scores stand for; of a one-class model, a score of zero is no outlier."""
+        if self.estimator == "OneClassSVM":
+            return (scores.ravel() >= 0).astype(np.intp)
+        return best_index(scores)

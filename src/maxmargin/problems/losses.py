@@ -56,9 +56,14 @@ class Loss:
         """The four numbers, as the C++ core takes them."""
         return _core.Loss(self.lower_per_C, self.upper_per_C, self.diagonal_times_C, self.epsilon)
 
-    def is_like(self, other: Loss) -> bool:
-        """Whether it is the same function, whatever its name."""
-        return replace(self, name=other.name) == other
+    def is_like(self, other: Loss, with_tube: bool = True) -> bool:
+        """Whether it is the same function, whatever its name, and if so wanted whatever its tube."""
+        return (
+            self.lower_per_C == other.lower_per_C
+            and self.upper_per_C == other.upper_per_C
+            and self.diagonal_times_C == other.diagonal_times_C
+            and (not with_tube or self.epsilon == other.epsilon)
+        )
 
     def with_tube(self, epsilon: float) -> Loss:
         """The same loss of what slacks are outside of a tube."""

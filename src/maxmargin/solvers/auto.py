@@ -120,7 +120,14 @@ class Auto(Method):
     ('dcd', 'newton')
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("binary", "regression", "crammer_singer", "weston_watkins", "ranking")
+    kinds: ClassVar[tuple[str, ...]] = (
+        "binary",
+        "regression",
+        "one_class",
+        "crammer_singer",
+        "weston_watkins",
+        "ranking",
+    )
     is_dual: ClassVar[bool | None] = None
 
     dual: bool | None = None

@@ -56,7 +56,7 @@ class DualCoordinateDescent(Method):
     'dcd'
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("binary", "regression")
+    kinds: ClassVar[tuple[str, ...]] = ("binary", "regression", "one_class")
 
     order: str = "permuted"
     shrinking: bool = True

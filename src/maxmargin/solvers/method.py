@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from maxmargin.solvers.run import Run
 
 #: The losses that each kind of problem with one score per row may have.
-LOSSES_OF = {"binary": LOSSES, "regression": REGRESSION_LOSSES}
+LOSSES_OF = {"binary": LOSSES, "regression": REGRESSION_LOSSES, "one_class": {"hinge": LOSSES["hinge"]}}
 
 #: What an exit of the core means to the caller of ``solve``.
 Exit = _core.Exit
@@ -45,11 +45,11 @@ class Method:
     >>> DualCoordinateDescent(shrinking=False) == DualCoordinateDescent(shrinking=False)
     True
     >>> DualCoordinateDescent().refuses("ranking")
-    'it solves binary problems and regression'
+    'it solves binary problems and regression and one-class problems'
     """
 
-    #: The kinds of problems it takes: "binary", "regression", "crammer_singer", "weston_watkins",
-    #: "ranking".
+    #: The kinds of problems it takes: "binary", "regression", "one_class", "crammer_singer",
+    #: "weston_watkins", "ranking".
     kinds: ClassVar[tuple[str, ...]] = ("binary",)
     #: The losses of binary problems and of regression it takes.
     losses: ClassVar[tuple[str, ...]] = (*LOSSES, *REGRESSION_LOSSES)
@@ -77,7 +77,7 @@ class Method:
             return f"it solves {' and '.join(_KINDS[kind] for kind in self.kinds)}"
         family = LOSSES_OF.get(kind, {})
         names = [name for name in self.losses if name in family]
-        if family and loss is not None and not any(loss.with_tube(0.0).is_like(family[name]) for name in names):
+        if family and loss is not None and not any(loss.is_like(family[name], with_tube=False) for name in names):
             return f"it works with {' or '.join(f'loss={name!r}' for name in names)} only, not with {loss.name!r}"
         if not penalize_bias and not self.takes_free_bias:
             return "it knows no intercept outside the regulariser"
@@ -120,6 +120,7 @@ def check_epsilon(epsilon: Any) -> None:
 _KINDS = {
     "binary": "binary problems",
     "regression": "regression",
+    "one_class": "one-class problems",
     "crammer_singer": "problems of Crammer & Singer",
     "weston_watkins": "problems of Weston & Watkins",
     "ranking": "ranking problems",

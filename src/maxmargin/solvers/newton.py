@@ -42,7 +42,7 @@ class Newton(Method):
     True
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("binary", "regression", "crammer_singer", "weston_watkins")
+    kinds: ClassVar[tuple[str, ...]] = ("binary", "regression", "one_class", "crammer_singer", "weston_watkins")
     is_dual: ClassVar[bool | None] = False
 
     @property
@@ -57,6 +57,8 @@ class Newton(Method):
             if Certificate(state.primal, state.dual).gap <= run.tol:
                 return
             run.rounding = True
+            if problem.kind == "one_class" and problem.vanishes(state.dual):
+                return
             successor = self._successor(problem, primal_only)
             if successor is not None:
                 yield Stage(successor)

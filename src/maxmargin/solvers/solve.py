@@ -9,6 +9,7 @@ from maxmargin import _core
 from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.multiclass import MulticlassProblem
+from maxmargin.problems.one_class import OneClassProblem
 from maxmargin.problems.ranking import RankingProblem
 from maxmargin.problems.regression import RegressionProblem
 from maxmargin.solvers.method import Method, Stage
@@ -18,7 +19,7 @@ from maxmargin.solvers.solution import Solution
 
 
 def solve(
-    problem: BinaryProblem | RegressionProblem | MulticlassProblem | RankingProblem,
+    problem: BinaryProblem | RegressionProblem | OneClassProblem | MulticlassProblem | RankingProblem,
     solver: str | Method = "auto",
     *,
     tol: float = 1e-3,
@@ -37,16 +38,16 @@ def solve(
 
     Parameters
     ----------
-    problem : BinaryProblem, RegressionProblem, MulticlassProblem or RankingProblem
+    problem : BinaryProblem, RegressionProblem, OneClassProblem, MulticlassProblem or RankingProblem
         What to minimise.
     solver : str or Method, default="auto"
         The method, as an object with its options, such as ``DualCoordinateDescent(order="cyclic")``, or by its short
         name. Binary problems: "dcd" is dual coordinate descent with shrinking, "avsf" the same with adaptive selection
         frequencies, "online" with rows picked at random, "newton" Newton's method in the primal, "pcd" primal
         coordinate descent (not for the hinge), "cutting_plane" and "pegasos" (both for the hinge only). Regression: the
-        same but the last two, "pcd" for the squared losses only. Several classes
-        at once: "sdm", the sequential dual method, "newton", for few weights in all, and, for Crammer & Singer, "eg",
-        exponentiated gradient, and "cutting_plane". Ranking: "cutting_plane". "auto" chooses.
+        same but the last two, "pcd" for the squared losses only; one class: "dcd", "avsf", "online", "newton". Several
+        classes at once: "sdm", the sequential dual method, "newton", for few weights in all, and, for Crammer & Singer,
+        "eg", exponentiated gradient, and "cutting_plane". Ranking: "cutting_plane". "auto" chooses.
     tol : float, default=1e-3
         Stop when ``(primal - dual) / |primal|`` is at most this, computed exactly.
     max_iter : int, default=10000
