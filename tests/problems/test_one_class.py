@@ -10,7 +10,7 @@ def made(nu=0.3, seed=0):
     rng = np.random.default_rng(seed)
     C = rng.uniform(0.3, 2.0, 12)
     C[2] = 0.0
-    return OneClassProblem(rng.normal(size=(12, 3)) + [2.0, 1.0, 0.0], nu, C)
+    return OneClassProblem(rng.normal(size=(12, 3)) + np.array([2.0, 1.0, 0.0]), nu, C)
 
 
 def test_the_primal_is_the_formula_of_the_docs():

@@ -11,7 +11,7 @@ SOLVERS = ["auto", "dcd", "avsf", "online", "newton"]
 
 def cloud(rows=40, seed=0):
     """Rows to one side of the origin, with a repeated row."""
-    X = np.random.default_rng(seed).normal(size=(rows, 4)) + [2.0, 1.0, 0.0, 0.5]
+    X = np.random.default_rng(seed).normal(size=(rows, 4)) + np.array([2.0, 1.0, 0.0, 0.5])
     X[5] = X[4]
     return X
 
@@ -82,5 +82,5 @@ def test_rows_around_the_origin_have_the_optimum_zero(solver):
 
 @pytest.mark.parametrize("solver", ["pcd", "pegasos", "cutting_plane", "sdm"])
 def test_methods_that_do_not_apply_say_which_do(solver):
-    with pytest.raises(ValueError, match="choose from .'auto', 'dcd', 'avsf', 'online', 'newton'"):
+    with pytest.raises(ValueError, match=r"choose from .'auto', 'dcd', 'avsf', 'online', 'newton'"):
         solve(OneClassProblem(cloud()), solver)

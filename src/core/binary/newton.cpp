@@ -114,11 +114,13 @@ class Newton {
     // The mean distance of slacks from where they cost nothing: the scale of targets and scores, which a first width
     // must have.
     double typical_distance() const {
+        // Most rows of one class keep their bounds from the start: a narrow width leaves few rows to be looked at.
+        const double share = problem_.bias.slope != 0.0 ? 0.02 : 1.0;
         double sum = 0.0;
         for (const double z : near_.slack) {
             sum += std::abs(smooth_.outside(z));
         }
-        return sum > 0.0 ? sum / static_cast<double>(near_.slack.size()) : first_width;
+        return sum > 0.0 ? share * sum / static_cast<double>(near_.slack.size()) : first_width;
     }
 
     double free_variables_cost() const { return FreeVariables<Rows>::cost(curved_.size(), problem_); }

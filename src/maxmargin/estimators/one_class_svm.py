@@ -260,6 +260,6 @@ class OneClassSVM(OutlierMixin, DecisionMixin, CertifiedEstimator):
 #: What to say where the optimum is zero.
 NO_SIDE = (
     "no hyperplane has enough of the rows on the side away from the origin: the origin lies among them, so that the "
-    "best weights are zero and scores tell nothing. Columns must not be centred; a linear one-class SVM needs rows on one "
-    "side of the origin."
+    "best weights are zero and scores tell nothing. Columns must not be centred; a linear one-class SVM needs rows on "
+    "one side of the origin."
 )
