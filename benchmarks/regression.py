@@ -3,6 +3,7 @@
 The rival is run as its users run it, the exact primal value of its weights is the target, and `LinearSVR` or
 `OneClassSVM` gets the largest tolerance of a fixed grid with which it is no worse. Squared losses meet LIBLINEAR's
 "-s 11" and "-s 12", of which the worse ratio counts; "epsilon_insensitive" meets "-s 13"; both meet scikit-learn.
+One-class problems, "--loss one_class", meet "-s 21".
 Targets are as they are: those of cadata are dollars. "elevation" is covtype's first column, predicted from the others.
 
     python -m benchmarks.regression [--data cadata ...] [--loss ...] [-C 0.01 1 100] [--epsilon 0 0.1] [--bias 0 1]
@@ -30,10 +31,12 @@ from benchmarks.datasets import ROOT, load
 from benchmarks.report import Table, describe_machine, geometric_mean
 from benchmarks.rivals import Rival, timed_fit
 from benchmarks.speed import SHORTEST, certify, commit, latest, lines_of, measure, ratio
-from maxmargin import LinearSVR, Matrix, RegressionProblem
+from maxmargin import LinearSVR, Matrix, OneClassProblem, OneClassSVM, RegressionProblem
 
 DATA = ("cadata", "cpusmall", "elevation", "imdb")
 LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
+ONE_CLASS = "one_class"
+ONE_CLASS_DATA, NUS = ("a9a", "covtype", "imdb"), (0.01, 0.1, 0.5)
 CS = (0.01, 0.1, 1.0, 10.0, 100.0)
 EPSILONS = (0.0, 0.1)
 CERTIFIED = "certified 1e-06"
@@ -76,6 +79,50 @@ class RegressionCell:
     def objective(self, weights: np.ndarray) -> float:
         """The primal value of weights, in plain numpy."""
         return self.problem.primal(weights)
+
+
+class OneClassCell:
+    """One one-class problem; nu has the place of C, and all else is fixed."""
+
+    kind, loss, epsilon, bias = ONE_CLASS, ONE_CLASS, 0.0, 0.0
+
+    def __init__(self, data: str, nu: float, X: Any) -> None:
+        self.data, self.C, self.X = data, nu, X
+        self.problem = OneClassProblem(Matrix(X), nu)
+
+    key = RegressionCell.key
+    objective = RegressionCell.objective
+
+    def fit(self, tol: float, limit: float) -> tuple[float, OneClassSVM]:
+        """Seconds of ``OneClassSVM.fit``, and the model."""
+        model = OneClassSVM(nu=self.C, tol=tol, time_limit=limit)
+        return timed_fit(model, self.X, None), model
+
+
+class LiblinearOneClass(Rival):
+    """LIBLINEAR's one-class problem."""
+
+    name = "LIBLINEAR -s 21"
+    package = "liblinear"
+    solvers: ClassVar = {ONE_CLASS: 21}
+
+    def __init__(self, cell: OneClassCell) -> None:
+        from liblinear.liblinear import problem
+
+        super().__init__(cell.X, np.ones(cell.X.shape[0]), 0.0)
+        self.problem = problem(self.y, cell.X, -1)
+
+    def train(self, kind: str, loss: str, C: float) -> tuple[float, np.ndarray]:  # noqa: ARG002
+        """``liblinear-train -s 21 -n nu``."""
+        from liblinear.liblinear import liblinear, parameter
+
+        options = parameter(f"-s 21 -n {C!r} -q")
+        start = time.perf_counter()
+        model = liblinear.train(self.problem, options)
+        seconds = time.perf_counter() - start
+        weights = np.append(model.contents.w[: self.X.shape[1]], -model.contents.rho)
+        liblinear.free_and_destroy_model(model)
+        return seconds, weights
 
 
 class LiblinearRegression(Rival):
@@ -134,17 +181,24 @@ class ScikitLearnRegression(Rival):
         return seconds, np.append(model.coef_, model.intercept_)
 
 
-RIVALS: dict[str, Any] = {rival.name: rival for rival in (LiblinearRegression, LiblinearPrimal, ScikitLearnRegression)}
+RIVALS: dict[str, Any] = {
+    rival.name: rival for rival in (LiblinearRegression, LiblinearPrimal, ScikitLearnRegression, LiblinearOneClass)
+}
 
 
-def cells(arguments: argparse.Namespace) -> Iterator[RegressionCell]:
+def cells(arguments: argparse.Namespace) -> Iterator[Any]:
     """All that were asked for, set by set."""
-    for name in arguments.data:
+    for name in ONE_CLASS_DATA if ONE_CLASS in arguments.loss else ():
+        rows = load(name, "float64")
+        for nu in arguments.nu if rows is not None else ():
+            yield OneClassCell(name, nu, rows[0])
+    losses = [loss for loss in arguments.loss if loss != ONE_CLASS]
+    for name in arguments.data if losses else ():
         found = load_regression(name)
         if found is None:
             print(f"{name}: not found, skipped")
             continue
-        for bias, loss, epsilon, C in product(arguments.bias, arguments.loss, arguments.epsilon, arguments.C):
+        for bias, loss, epsilon, C in product(arguments.bias, losses, arguments.epsilon, arguments.C):
             yield RegressionCell(name, loss, epsilon, C, bias, *found)
 
 
@@ -197,6 +251,8 @@ def better_of(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def name_of(line: dict[str, Any]) -> str:
     """A cell in words."""
     key = line["key"]
+    if key["loss"] == ONE_CLASS:
+        return f"{key['data']} one class nu={key['C']:g}"
     return f"{key['data']} {key['loss']} epsilon={key['epsilon']:g} C={key['C']:g} bias {key['bias']:g}"
 
 
@@ -206,7 +262,7 @@ def report(lines: list[dict[str, Any]]) -> str:
     versions = sorted({line["commit"] for line in lines})
     text += [f"{machine} Commits: {', '.join(versions)}." for machine in sorted({line["machine"] for line in lines})]
     table = Table(["loss", "rival", "cells", "mean", "worst", f"lost over {1000 * NOTICEABLE:g} ms"], quiet=True)
-    for loss in LOSSES:
+    for loss in (*LOSSES, ONE_CLASS):
         for rival in ("LIBLINEAR", "scikit-learn"):
             own = [line for line in lines if line["key"]["loss"] == loss and line["key"]["rival"].startswith(rival)]
             own = [line for line in better_of(own) if line["rival_seconds"] >= SHORTEST]
@@ -235,7 +291,8 @@ def report(lines: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=DATA, choices=DATA)
-    parser.add_argument("--loss", nargs="+", default=LOSSES, choices=LOSSES)
+    parser.add_argument("--loss", nargs="+", default=(*LOSSES, ONE_CLASS), choices=(*LOSSES, ONE_CLASS))
+    parser.add_argument("--nu", nargs="+", type=float, default=NUS, help="of one-class problems")
     parser.add_argument("--epsilon", nargs="+", type=float, default=EPSILONS)
     parser.add_argument("-C", nargs="+", type=float, default=CS)
     parser.add_argument("--bias", nargs="+", type=float, default=[1.0])

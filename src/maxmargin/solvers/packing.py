@@ -58,4 +58,4 @@ def packing_pays(problem: Any) -> bool:
         return False
     if matrix.fits is None:
         matrix.fits = packed_bytes(matrix) <= 0.5 * free_memory()
-    return matrix.fits
+    return bool(matrix.fits)
