@@ -261,18 +261,21 @@ def report(lines: list[dict[str, Any]]) -> str:
     text = ["# Regression", "", "Written by `python -m benchmarks.regression --report`, which also says how.", ""]
     versions = sorted({line["commit"] for line in lines})
     text += [f"{machine} Commits: {', '.join(versions)}." for machine in sorted({line["machine"] for line in lines})]
-    table = Table(["loss", "rival", "cells", "mean", "worst", f"lost over {1000 * NOTICEABLE:g} ms"], quiet=True)
+    table = Table(
+        ["loss", "rival", "cells", "mean", "worst", f"lost over {1000 * NOTICEABLE:g} ms", "not reached"], quiet=True
+    )
     for loss in (*LOSSES, ONE_CLASS):
         for rival in ("LIBLINEAR", "scikit-learn"):
             own = [line for line in lines if line["key"]["loss"] == loss and line["key"]["rival"].startswith(rival)]
-            own = [line for line in better_of(own) if line["rival_seconds"] >= SHORTEST]
+            every = [line for line in better_of(own) if line["rival_seconds"] >= SHORTEST]
+            own = [line for line in every if line["seconds"] < math.inf]
             if own:
                 worst = min(own, key=ratio)
                 lost = sum(ratio(line) < 1 and line["rival_seconds"] > NOTICEABLE for line in own)
                 mean = geometric_mean([ratio(line) for line in own])
-                table.add(
-                    [loss, rival, str(len(own)), f"{mean:.2f}x", f"{ratio(worst):.2f}x ({name_of(worst)})", str(lost)]
-                )
+                worst_cell = f"{ratio(worst):.2f}x ({name_of(worst)})"
+                missing = str(len(every) - len(own))
+                table.add([loss, rival, str(len(own)), f"{mean:.2f}x", worst_cell, str(lost), missing])
     certified = [line for line in lines if line["key"]["rival"] == CERTIFIED]
     missed = [name_of(line) for line in certified if not line["certified"]]
     text += ["", table.markdown(), "", f"Certified 1e-6: {len(certified) - len(missed)} of {len(certified)} cells."]

@@ -54,7 +54,7 @@ KINDS = {"binary": (TEXT, FEW), "ovr": (OVR,), "crammer_singer": (JOINT,)}
 LOSSES = {"binary": ("hinge", "squared_hinge"), "ovr": ("hinge", "squared_hinge"), "crammer_singer": ("hinge",)}
 CS = {"binary": (0.1, 1.0, 10.0, 100.0), "ovr": (0.1, 1.0, 10.0), "crammer_singer": (0.1, 1.0, 10.0)}
 #: The tolerances that a user would ask for.
-GRID = (0.5, 0.3, 0.1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+GRID = (0.5, 0.3, 0.1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11)
 #: Cells in which the rival takes less than this, in seconds, do not count.
 SHORTEST = 0.005
 #: Equal but for the order in which the losses are added up.
