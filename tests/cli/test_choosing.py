@@ -187,7 +187,7 @@ def test_probabilities_are_fitted_kept_and_predicted(folder, command, kind, clas
     assert command("predict", "iris.svm", "iris.mm", "p.txt", "--proba", "-q")[0] == 0
     written = np.loadtxt("p.txt")
     model = load_model("iris.mm")
-    np.testing.assert_array_equal(written, model.predict_proba(X))
+    np.testing.assert_allclose(written, model.predict_proba(X), rtol=1e-14)
     np.testing.assert_allclose(written.sum(axis=1), 1.0, atol=1e-12)
     assert written.shape == (len(y), classes)
     assert f"probabilities     {kind}" in command("info", "iris.mm")[1]

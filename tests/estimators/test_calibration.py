@@ -1,7 +1,5 @@
 """Probabilities from scores of rows left out, against scikit-learn's CalibratedClassifierCV and IsotonicRegression."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
@@ -167,6 +165,7 @@ def test_numbers_that_are_no_calibration_are_refused(kind, x, y):
 )
 def test_a_file_with_a_strange_calibration_is_refused(change):
     from maxmargin.io import model_file
+    from maxmargin.io.sealed import unseal
 
     model = Model(
         "LinearSVC",
@@ -177,8 +176,7 @@ def test_a_file_with_a_strange_calibration_is_refused(change):
         calibration=Calibration("sigmoid", [np.ones(1)], [np.zeros(1)]),
     )
     assert model_file.from_bytes(model_file.to_bytes(model)).calibration.kind == "sigmoid"
-    text, tensors = model_file._unpack(model_file.to_bytes(model))
-    header = json.loads(text)
+    header, tensors = unseal(model_file.to_bytes(model), model_file.ENTRY, "model")
     header["calibration"] |= change
     with pytest.raises(ModelFileError):
-        model_file._Fields(header, tensors).model()
+        model_file.Fields(header, tensors).model()
