@@ -30,6 +30,7 @@ bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.cutting_planes
 	$(BIN)/python -m benchmarks.multiclass
 	$(BIN)/python -m benchmarks.predict
+	$(BIN)/python -m benchmarks.regression
 
 # The memory test is left out: the sanitizer's own shadow memory would be counted.
 sanitize: $(VENV)-sanitize/ready

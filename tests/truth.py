@@ -64,6 +64,62 @@ def free_bias_optimum(X, y, C, loss):
     return min(best.fun, min(value(b) for b in positions))
 
 
+def regression_optimum(X, y, C, loss, epsilon=0.0, bias=0.0, free_bias=False):
+    """The optimal value of a regression, from its dual with the two sides of the tube as variables of their own.
+
+    ``a = p - n`` with ``p, n >= 0``, of which at the optimum one is zero if epsilon is not. A free bias is the
+    condition ``sum p = sum n``. The value is that of the primal at the weights, minimised over a free bias by scipy.
+    """
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+    if bias and not free_bias:
+        X = np.hstack([X, np.full((len(y), 1), bias)])
+    C = np.broadcast_to(np.asarray(C, dtype=float), len(y))
+    keep = C > 0
+    X, y, C = X[keep], np.asarray(y, dtype=float)[keep], C[keep]
+    linear_loss = loss == "epsilon_insensitive"
+    A = np.vstack([X, -X])
+    Q = A @ A.T + np.diag(np.zeros(2 * len(y)) if linear_loss else np.tile(1 / (2 * C), 2))
+    linear = np.concatenate([y - epsilon, -y - epsilon])
+    scale = np.abs(linear).max() or 1.0  # by which the interior point method's own tolerances are meant
+    C_scaled = C / scale if linear_loss else C
+    if linear_loss:
+        Q = A @ A.T
+    G, h = -np.eye(2 * len(y)), np.zeros(2 * len(y))
+    inside = np.tile(C_scaled.min() / 2, 2 * len(y))
+    if linear_loss:
+        G, h = np.vstack([G, np.eye(2 * len(y))]), np.concatenate([h, np.tile(C_scaled, 2)])
+    N = np.eye(2 * len(y))
+    if free_bias:
+        N = null_space(np.concatenate([np.ones(len(y)), -np.ones(len(y))])[np.newaxis])
+    u = _interior_point(N.T @ Q @ N, N.T @ linear / scale, G @ N, h, N.T @ inside)
+    w = scale * (A.T @ (N @ u))
+    power = 1 if linear_loss else 2
+
+    def value(b):
+        return 0.5 * w @ w + C @ np.maximum(np.abs(y - X @ w - b) - epsilon, 0) ** power
+
+    if not free_bias:
+        return value(0.0)
+    residuals = y - X @ w
+    kinks = np.concatenate([residuals - epsilon, residuals + epsilon])
+    bracket = (kinks.min(), kinks.max() + 1e-9 * scale)
+    best = minimize_scalar(value, bounds=bracket, method="bounded", options={"xatol": 1e-13 * scale, "maxiter": 500})
+    return min(best.fun, min(value(b) for b in kinks))
+
+
+def one_class_optimum(X, nu, C):
+    """The optimal value of a one-class problem, from its dual: 1/2 |X'a|^2 over 0 <= a <= C with a sum of nu sum C."""
+    C = np.broadcast_to(np.asarray(C, dtype=float), len(X))
+    X, C = np.asarray(X, dtype=float)[C > 0], C[C > 0]
+    scale = np.linalg.norm(X.T @ (nu * C)) / (nu * C.sum())  # by which the method's own tolerances are meant
+    Q, a0, N = X @ X.T / scale**2, nu * C, null_space(np.ones((1, len(C))))
+    G, h = np.vstack([-N, N]), np.concatenate([a0, C - a0])
+    u = _interior_point(N.T @ Q @ N, -(N.T @ Q @ a0), G, h, np.zeros(N.shape[1]))
+    w = X.T @ (a0 + N @ u)
+    scores = X @ w
+    return min(0.5 * w @ w - nu * C.sum() * rho + C @ np.maximum(rho - scores, 0) for rho in scores)
+
+
 def multiclass_optimum(X, y, C, formulation, bias=0.0):
     """The optimal value of a multi-class problem, from its dual as a general quadratic program.
 

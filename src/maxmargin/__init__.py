@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from maxmargin.estimators.linear_rank_svm_cv import LinearRankSVMCV
     from maxmargin.estimators.linear_svc import LinearSVC
     from maxmargin.estimators.linear_svc_cv import LinearSVCCV
+    from maxmargin.estimators.linear_svr import LinearSVR
     from maxmargin.estimators.model_files import load_model, save_model
+    from maxmargin.estimators.one_class_svm import OneClassSVM
     from maxmargin.io.svmlight import SvmlightError, load_svmlight
     from maxmargin.io.svmlight_writer import save_svmlight
     from maxmargin.plots.confusion import ConfusionDisplay
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     from maxmargin.problems.losses import LOSSES, Loss
     from maxmargin.problems.matrix import Matrix
     from maxmargin.problems.multiclass import MulticlassProblem
+    from maxmargin.problems.one_class import OneClassProblem
     from maxmargin.problems.ranking import RankingProblem, count_pairs, ndcg
+    from maxmargin.problems.regression import RegressionProblem
     from maxmargin.solvers.auto import Auto
     from maxmargin.solvers.cutting_plane import CuttingPlane
     from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -57,16 +61,20 @@ _HOMES = {
     "LinearRankSVMCV": "maxmargin.estimators.linear_rank_svm_cv",
     "LinearSVC": "maxmargin.estimators.linear_svc",
     "LinearSVCCV": "maxmargin.estimators.linear_svc_cv",
+    "LinearSVR": "maxmargin.estimators.linear_svr",
     "Loss": "maxmargin.problems.losses",
     "Matrix": "maxmargin.problems.matrix",
     "Method": "maxmargin.solvers.method",
     "MulticlassProblem": "maxmargin.problems.multiclass",
     "Newton": "maxmargin.solvers.newton",
+    "OneClassProblem": "maxmargin.problems.one_class",
+    "OneClassSVM": "maxmargin.estimators.one_class_svm",
     "Path": "maxmargin.training.svm_path",
     "PathDisplay": "maxmargin.plots.paths",
     "Pegasos": "maxmargin.solvers.pegasos",
     "PrimalCoordinateDescent": "maxmargin.solvers.primal_coordinate_descent",
     "RankingProblem": "maxmargin.problems.ranking",
+    "RegressionProblem": "maxmargin.problems.regression",
     "Report": "maxmargin.solvers.solution",
     "SOLVERS": "maxmargin.solvers.methods",
     "ScoreDisplay": "maxmargin.plots.paths",
@@ -102,16 +110,20 @@ __all__ = [
     "LinearRankSVMCV",
     "LinearSVC",
     "LinearSVCCV",
+    "LinearSVR",
     "Loss",
     "Matrix",
     "Method",
     "MulticlassProblem",
     "Newton",
+    "OneClassProblem",
+    "OneClassSVM",
     "Path",
     "PathDisplay",
     "Pegasos",
     "PrimalCoordinateDescent",
     "RankingProblem",
+    "RegressionProblem",
     "Report",
     "ScoreDisplay",
     "SequentialDual",

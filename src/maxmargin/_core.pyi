@@ -72,7 +72,9 @@ class _State:
 # Binary problems.
 
 class Loss:
-    def __init__(self, lower: float, upper_per_C: float, diagonal_times_C: float) -> None: ...
+    def __init__(
+        self, lower_per_C: float, upper_per_C: float, diagonal_times_C: float, epsilon: float = 0.0
+    ) -> None: ...
 
 class BinaryState(_State):
     def __init__(
@@ -84,6 +86,7 @@ class BinaryState(_State):
         loss: Loss,
         bias: float,
         free_bias: bool,
+        bias_slope: float = 0.0,
     ) -> None: ...
     def start(self, alpha: _Floats | None, weights: _Floats | None) -> None: ...
     def alpha(self) -> _Floats: ...

@@ -23,7 +23,7 @@ def sweep(problem, alpha, weights, schedule, scale=1.0):
 def feasible(problem, rng):
     """Some dual variables within their bounds."""
     upper = np.minimum(problem.loss.upper(problem.C), 3.0 * (problem.C > 0))
-    return upper * np.clip(rng.uniform(-0.3, 1.3, len(upper)), max(problem.loss.lower, -0.3), 1.0)
+    return upper * np.clip(rng.uniform(-0.3, 1.3, len(upper)), max(problem.loss.lower_per_C, -0.3), 1.0)
 
 
 @pytest.mark.parametrize("store", [np.ascontiguousarray, csr], ids=["dense", "csr"])
@@ -56,7 +56,7 @@ def test_a_sweep_takes_the_best_step_for_each_row_in_turn(loss):
         after, _, _, _, _ = sweep(problem, alpha, problem.weights(alpha), [i])
         assert np.array_equal(np.delete(after, i), np.delete(alpha, i))
         others = np.tile(after, (200, 1))
-        low, high = max(problem.loss.lower, -5.0), min(0.7 * problem.loss.upper_per_C, 5.0)
+        low, high = max(problem.loss.lower_per_C, -5.0), min(0.7 * problem.loss.upper_per_C, 5.0)
         others[:, i] = np.linspace(low, high, 200)
         assert max(map(problem.dual, others)) <= problem.dual(after) + 1e-12
 

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC as TheirLinearSVC
 
-from maxmargin import LinearRankSVM, LinearSVC, LinearSVCCV, load_model, save_model
+from maxmargin import LinearRankSVM, LinearSVC, LinearSVCCV, LinearSVR, OneClassSVM, load_model, save_model
 
 from ..problems.test_ranking import ranking
 
@@ -90,6 +90,22 @@ def test_onnx_of_a_ranker_has_scores_alone():
     found = run_onnx(model, X)
     assert set(found) == {"scores"}
     np.testing.assert_allclose(found["scores"], model.predict(X), rtol=1e-12)
+
+
+def test_onnx_of_a_regression_predicts_its_numbers():
+    X, y = rows_and_labels(np.array([0.5, 2.0, -7.0]), rows=300, features=4)
+    model = LinearSVR(C=0.1).fit(X / np.abs(X).max(axis=0), y)
+    found = run_onnx(model, X)
+    assert list(found) == ["scores"]
+    np.testing.assert_allclose(found["scores"], model.predict(X), rtol=1e-12)
+
+
+def test_onnx_of_one_class_tells_the_same_outliers():
+    X = np.random.default_rng(0).normal(3.0, size=(300, 4))
+    model = OneClassSVM(nu=0.1).fit(X)
+    found = run_onnx(model, X)
+    np.testing.assert_array_equal(found["label"], model.predict(X))
+    assert set(found["label"]) == {-1, 1}
 
 
 def test_onnx_keeps_the_names_of_features():

@@ -109,8 +109,8 @@ GOOD = "solver_type L2R_L2LOSS_SVC_DUAL\nnr_class 2\nlabel 1 -1\nnr_feature 2\nb
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("L2R_L2LOSS_SVC_DUAL", "L2R_LR", "type L2R_LR, which is not an SVM for classification"),
-        ("L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVR", "which is not an SVM for classification"),
+        ("L2R_L2LOSS_SVC_DUAL", "L2R_LR", "type L2R_LR, which is not a support vector machine"),
+        ("L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVR", "do not make a regression"),
         ("nr_class 2", "nr_class 3", "do not make a classifier"),
         ("nr_class 2", "nr_class two", "no proper 'nr_class'"),
         ("label 1 -1", "label 1 1", "do not make a classifier"),
@@ -118,7 +118,7 @@ GOOD = "solver_type L2R_L2LOSS_SVC_DUAL\nnr_class 2\nlabel 1 -1\nnr_feature 2\nb
         ("label 1 -1\n", "", "do not make a classifier"),
         ("nr_feature 2", "nr_feature 99999999999", "cut off or damaged"),
         ("nr_feature 2", "nr_feature 0", "do not make a classifier"),
-        ("bias 1", "bias nan", "too large"),
+        ("bias 1", "bias nan", "is not finite"),
         ("bias 1\nw\n0.5 \n-1e-3 \n2", "bias 1e300\nw\n0.5 \n-1e-3 \n1e300", "the bias times its weight is too large"),
         ("bias 1", "bias", "no proper 'bias'"),
         ("\nw\n", "\n", "no line 'w'"),

@@ -306,7 +306,7 @@ def test_files_that_lie_about_their_classes(value):
 def test_messages_name_the_file_and_the_versions(tmp_path, contents):
     path = tmp_path / "later.mm"
     path.write_bytes(forged(contents, FORGERIES["later version"]))
-    with pytest.raises(ValueError, match=r"later\.mm: it has format version 99, this library .* knows 1 to 4"):
+    with pytest.raises(ValueError, match=r"later\.mm: it has format version 99, this library .* knows 1 to 5"):
         load_model(path)
     path.write_bytes(forged(contents, lambda h, _: h.update(estimator="Pickle")))
     with pytest.raises(ValueError, match="'Pickle', which this version does not know"):
@@ -461,3 +461,24 @@ def test_long_names_and_devices(tmp_path):
 
     with pytest.raises(FileNotFoundError, match="something else"):
         fail_halfway()
+
+
+@pytest.mark.parametrize(("name", "method"), [("regression-v5", "predict"), ("one-class-v5", "decision_function")])
+def test_version_5_stays_readable(name, method):
+    """Written once, when version 5 was new; never to be written again."""
+    folder = VERSION_1.parent
+    expected = json.loads((folder / f"{name}.json").read_text())
+    model = load_model(folder / f"{name}.mm")
+    np.testing.assert_allclose(getattr(model, method)(np.array(expected["X"])), expected["values"], rtol=1e-12)
+    assert (model.duality_gap_, model.primal_objective_) == (expected["gap"], expected["objective"])
+
+
+@pytest.mark.parametrize("name", ["regression-v5", "one-class-v5"])
+def test_kinds_of_models_do_not_pass_for_each_other(name, tmp_path):
+    contents = (VERSION_1.parent / f"{name}.mm").read_bytes()
+    for other in ("LinearSVC", "LinearSVR", "OneClassSVM"):
+        path = tmp_path / "forged.mm"
+        path.write_bytes(forged(contents, lambda header, _, other=other: header.update(estimator=other)))
+        if other != type(load_model(VERSION_1.parent / f"{name}.mm")).__name__:
+            with pytest.raises(ValueError, match=r"forged\.mm"):
+                load_model(path)

@@ -15,7 +15,7 @@ def test_core_and_numpy_agree_on_the_certificate(loss, bias, storage):
     C = rng.uniform(0.1, 3, len(y)) * (rng.random(len(y)) > 0.1)
     problem = BinaryProblem(storage(X), y, C, loss=loss, bias=bias)
     upper = np.minimum(LOSSES[loss].upper(C), 5.0)
-    alpha = rng.uniform(max(LOSSES[loss].lower, -2.0), upper) * (C > 0)
+    alpha = rng.uniform(max(LOSSES[loss].lower_per_C, -2.0), upper) * (C > 0)
     state = problem.start(alpha)
     state.verify()
     weights, variables = problem.found(state)
@@ -49,7 +49,7 @@ def test_no_dual_value_exceeds_the_optimum_and_no_primal_value_is_below(loss):
     best = optimum(X, y, 0.7, loss, bias=1.0)
     rng = np.random.default_rng(0)
     for _ in range(200):
-        alpha = rng.uniform(max(problem.loss.lower, -1), 0.7, len(y))
+        alpha = rng.uniform(max(problem.loss.lower_per_C, -1), 0.7, len(y))
         certificate = problem.certificate(problem.weights(alpha), alpha)
         assert certificate.dual <= best + 1e-9
         assert certificate.primal >= best - 1e-9

@@ -22,9 +22,9 @@ struct BiasTerm {
 
 // Where the losses of a hinge, a sum of C max(0, sign (position - b)), are smallest: the slope rises by C at every
 // position, from minus the sum of the positive rows' C to the sum of the others'. The middle of the interval if it is
-// one. Reorders the terms.
-inline double best_hinge_bias(std::span<BiasTerm> terms) {
-    double total = 0.0, target = 0.0;
+// one. `slope` is what the bias adds by itself. Reorders the terms.
+inline double best_hinge_bias(std::span<BiasTerm> terms, double slope = 0.0) {
+    double total = 0.0, target = -slope;
     for (const BiasTerm& t : terms) {
         total += t.C;
         target += t.sign > 0.0 ? t.C : 0.0;
@@ -62,10 +62,11 @@ inline double best_hinge_bias(std::span<BiasTerm> terms) {
 // not among the terms add to it, whatever b is.
 inline double best_curved_bias(const Loss& loss, std::span<const BiasTerm> terms, double guess, double others = 0.0) {
     double b = guess, low = -infinity, high = infinity, stride = 1.0;
-    if (loss.lower == 0.0 && others == 0.0) {
+    if (loss.is_flat_at_zero() && others == 0.0) {
+        const bool two_sided = !loss.is_one_sided();
         for (const BiasTerm& t : terms) {
-            low = t.sign > 0.0 ? std::max(low, t.position) : low;
-            high = t.sign < 0.0 ? std::min(high, t.position) : high;
+            low = t.sign > 0.0 || two_sided ? std::max(low, t.position - loss.epsilon) : low;
+            high = t.sign < 0.0 || two_sided ? std::min(high, t.position + loss.epsilon) : high;
         }
         if (low <= high) {  // no loss at all in between
             return low > -infinity && high < infinity ? 0.5 * (low + high) : clip(guess, low, high);
@@ -76,11 +77,11 @@ inline double best_curved_bias(const Loss& loss, std::span<const BiasTerm> terms
     for (int trial = 0; trial < 200; ++trial) {
         double slope = others, curvature = 0.0, size = std::abs(others);
         for (const BiasTerm& t : terms) {
-            const double free = t.sign * (t.position - b) * loss.inverse_diagonal(t.C);
-            const double a = clip(free, loss.lower, loss.upper(t.C));
+            const double free = loss.outside(t.sign * (t.position - b)) * loss.inverse_diagonal(t.C);
+            const double a = clip(free, loss.lower(t.C), loss.upper(t.C));
             slope -= t.sign * a;
             size += std::abs(a);
-            curvature += a == free && a != loss.lower ? loss.inverse_diagonal(t.C) : 0.0;
+            curvature += loss.is_curved(free, a) ? loss.inverse_diagonal(t.C) : 0.0;
         }
         if (std::abs(slope) <= 1e-15 * size) {
             break;
@@ -107,8 +108,21 @@ struct BestBias {
     double losses;
 };
 
-inline BestBias find_best_bias(const Loss& loss, std::vector<BiasTerm>& terms, double guess) {
-    const double b = loss.is_hinge() ? best_hinge_bias(terms) : best_curved_bias(loss, terms, guess);
+inline BestBias find_best_bias(const Loss& loss, std::vector<BiasTerm>& terms, double guess, double slope) {
+    double b = guess;
+    if (!loss.is_hinge()) {
+        b = best_curved_bias(loss, terms, guess, slope);
+    } else if (loss.is_one_sided()) {
+        b = best_hinge_bias(terms, slope);
+    } else {  // each side of the tube is a hinge
+        std::vector<BiasTerm> sides;
+        sides.reserve(2 * terms.size());
+        for (const BiasTerm& t : terms) {
+            sides.push_back({t.position - loss.epsilon, t.C, 1.0});
+            sides.push_back({t.position + loss.epsilon, t.C, -1.0});
+        }
+        b = best_hinge_bias(sides, slope);
+    }
     double losses = 0.0;
     for (const BiasTerm& t : terms) {
         losses += loss.primal(t.sign * (t.position - b), t.C);

@@ -11,7 +11,7 @@ namespace maxmargin {
 
 // What a row adds to primal - dual when w is the sum of the rows. Never negative (Fenchel-Young).
 inline double gap_share(const Loss& loss, const Variable& v, double z) {
-    return loss.primal(z, v.C()) + 0.5 * loss.diagonal(v.C()) * v.alpha * v.alpha - v.alpha * z;
+    return loss.primal(z, v.C()) - loss.dual(v.alpha, z, v.C());
 }
 
 struct Losses {

@@ -192,10 +192,10 @@ class DualCoordinateDescent {
         problem_.sum_rows(w_);
         if (bias_.anchored()) {
             // Of variables that are not yet optimal, the bias is a large multiple of a small difference; the best one
-            // for the weights is a better anchor.
+            // for the weights is a better anchor. Of targets to predict it takes away what they have in common.
             const bool warm = std::any_of(problem_.variables.begin(), problem_.variables.end(),
                                           [](const Variable& v) { return v.alpha != 0.0; });
-            if (warm) {
+            if (warm || (problem_.bias.free && !problem_.loss.is_one_sided())) {
                 set_best_bias(problem_, w_);
             }
             bias_.start(state_.variables, w_.back());

@@ -21,16 +21,19 @@ template <RowSource Rows>
 class DualPlane {
   public:
     DualPlane(const DualSweep<Rows>& sweep, std::span<Variable> variables) : sweep_(sweep), variables_(variables) {
-        double hardness = 0.0, count = 0.0;
+        double hardness = 0.0, count = 0.0, targets = 0.0;
         for (const Variable& v : variables_) {
             if (v.takes_part()) {
                 hardness += v.C() * (v.curvature - sweep.loss().diagonal(v.C()));
                 count += 1.0;
+                targets += std::abs(v.target);
             }
         }
         cost_ = weight_cost * static_cast<double>(sweep.rows().features()) +
                 variable_cost * static_cast<double>(variables_.size());
-        waiting_ = hardness <= easy * count ? first : 0;
+        // Without a curvature of the losses, what counts is the bound C of the variables beside targets.
+        const double scale = sweep.loss().is_hinge() && targets > 0.0 ? targets : count;
+        waiting_ = hardness <= easy * scale ? first : 0;
     }
 
     // Before an epoch, which is expected to cost as much work as the one before: shrinking may have made it so cheap
@@ -108,7 +111,7 @@ class DualPlane {
     double moved(std::size_t i, const Lengths& t) const {
         return change(i) == 0.0 && step_before(i) == 0.0
                    ? alphas_[i]
-                   : clip(free(i, t), sweep_.loss().lower, sweep_.loss().upper(variables_[i].C()));
+                   : clip(free(i, t), sweep_.loss().lower(variables_[i].C()), sweep_.loss().upper(variables_[i].C()));
     }
 
     // The maximum of the dual over the plane, or over the line where no step came before.
@@ -124,7 +127,8 @@ class DualPlane {
         for (std::size_t i = 0; i < variables_.size(); ++i) {
             const double s = change(i), p = step_before(i);
             if (s != 0.0 || p != 0.0) {
-                const double diagonal = sweep_.diagonal(i), slope = variables_[i].target - diagonal * alphas_[i];
+                const double diagonal = sweep_.diagonal(i), edge = sweep_.loss().edge(variables_[i].alpha);
+                const double slope = variables_[i].target - edge - diagonal * alphas_[i];
                 now += variables_[i].sign() * s;
                 before += variables_[i].sign() * p;
                 g0 += slope * s;
@@ -164,7 +168,8 @@ class DualPlane {
                 w.back() -= v.sign() * excess * sweep_.bias().step;
             }
             balance += v.sign() * step;
-            linear += step * (v.target - sweep_.diagonal(i) * (alphas_[i] + 0.5 * step));
+            linear += step * (v.target - sweep_.diagonal(i) * (alphas_[i] + 0.5 * step)) -
+                      sweep_.loss().epsilon * (std::abs(alpha) - std::abs(alphas_[i]));
         }
         double quadratic = 0.0;  // w'd + d'd / 2 of the change d of the weights, twice
         for (std::size_t j = 0; j + 1 < w.size(); ++j) {

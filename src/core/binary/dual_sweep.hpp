@@ -62,7 +62,7 @@ class DualSweep {
     SweepResult run_over(const View& rows, std::span<const RowIndex> schedule, const ShrinkRule& rule, bool with_gains,
                          double* w, Visits& visits, Monitor& monitor) const {
         const Loss loss = loss_;
-        const double column = column_;
+        const double column = column_, epsilon = loss_.epsilon;
         double* const bias = w + rows_.features();
         SweepResult result;
         std::size_t work = 0, steps = 0;
@@ -80,20 +80,26 @@ class DualSweep {
             const std::size_t i = schedule[k];
             Variable& v = variables_[i];
             const double C = v.C(), sign = v.sign(), before = v.alpha;
-            const double upper = loss.upper(C), diagonal = loss.diagonal(C);
+            const double lower = loss.lower(C), upper = loss.upper(C), diagonal = loss.diagonal(C);
             const double z = v.target - sign * (rows.dot(i, w) + column * *bias);
             const double G = diagonal * before - z;
             const std::size_t stored = rows.stored(i);
             std::size_t cost = stored + row_cost;
             result.gap += gap_share(loss, v, z);
-            double violation = G;  // the projected gradient, eq. 8
+            // The gradients of larger and of smaller variables, which differ where the tube makes a kink.
+            const double rising = before < 0.0 ? G - epsilon : G + epsilon;
+            const double falling = before > 0.0 ? G + epsilon : G - epsilon;
+            double violation = before < 0.0 ? falling : rising;  // the projected gradient, eq. 8
             bool shrinks = false;
-            if (before <= loss.lower) {
-                shrinks = G > rule.above;
-                violation = std::min(G, 0.0);
+            if (before <= lower) {
+                shrinks = rising > rule.above;
+                violation = std::min(rising, 0.0);
             } else if (before >= upper) {
-                shrinks = G < rule.below;
-                violation = std::max(G, 0.0);
+                shrinks = falling < rule.below;
+                violation = std::max(falling, 0.0);
+            } else if (before == 0.0 && epsilon > 0.0) {
+                shrinks = rising > rule.above && falling < rule.below;
+                violation = rising < 0.0 ? rising : std::max(falling, 0.0);
             }
             double gain = 0.0;
             if (shrinks) {
@@ -103,13 +109,13 @@ class DualSweep {
                 lowest = std::min(lowest, violation);
                 const double curvature =
                     v.curvature + (scale_ - 1.0) * (v.curvature - diagonal) + scale_ * bias_.curvature;
-                const double alpha = minimiser(before, curvature, G, loss.lower, upper);
+                const double alpha = minimiser(before, curvature, G, epsilon, lower, upper);
                 const double d = alpha - before;
                 if (d != 0.0) {
                     v.alpha = alpha;
                     rows.axpy(i, scale_ * d * sign, w);
                     *bias += scale_ * d * sign * bias_.step;
-                    gain = -d * (G + 0.5 * curvature * d);
+                    gain = -d * (G + 0.5 * curvature * d) - epsilon * (std::abs(alpha) - std::abs(before));
                     result.gain += gain;
                     cost += stored;
                     ++steps;
@@ -131,12 +137,18 @@ class DualSweep {
         return result;
     }
 
-    // The exact solution of (5), eq. 9. A zero row without diagonal has zero curvature and goes to its bound at once.
-    static double minimiser(double alpha, double curvature, double G, double lower, double upper) {
+    // The exact solution of (5), eq. 9, with a tube that of Ho & Lin 2012. A zero row without diagonal has zero
+    // curvature and goes to its bound, or inside of the tube to zero, at once.
+    static double minimiser(double alpha, double curvature, double G, double epsilon, double lower, double upper) {
         if (curvature > 0.0) {
-            return clip(alpha - G / curvature, lower, upper);
+            const double free = alpha - G / curvature;
+            if (epsilon == 0.0) {
+                return clip(free, lower, upper);
+            }
+            const double most = epsilon / curvature;
+            return clip(free - clip(free, -most, most), lower, upper);
         }
-        return G < 0.0 ? upper : lower;
+        return G < -epsilon ? upper : G > epsilon || epsilon == 0.0 ? lower : 0.0;
     }
 
     const Rows& rows_;

@@ -20,7 +20,9 @@ class FreeVariables {
     explicit FreeVariables(const BinaryProblem<Rows>& problem) : problem_(problem) {
         for (std::size_t i = 0; i < problem.size(); ++i) {
             const Variable& v = problem.variables[i];
-            if (v.takes_part() && v.alpha > problem.loss.lower && v.alpha < problem.loss.upper(v.C())) {
+            const bool at_edge = v.alpha != 0.0 || !problem.loss.is_flat_at_zero();
+            if (v.takes_part() && at_edge && v.alpha > problem.loss.lower(v.C()) &&
+                v.alpha < problem.loss.upper(v.C())) {
                 rows_.push_back(static_cast<RowIndex>(i));
             }
         }
@@ -59,7 +61,7 @@ class FreeVariables {
     void step(const std::vector<double>& w) {
         std::vector<double> change(rows_.size());
         for (std::size_t k = 0; k < rows_.size(); ++k) {
-            change[k] = problem_.slack(rows_[k], w.data());
+            change[k] = problem_.slack(rows_[k], w.data()) - problem_.loss.edge(problem_.variables[rows_[k]].alpha);
         }
         solve_factorised(factor_, change);
         if (problem_.bias.free) {
@@ -67,7 +69,9 @@ class FreeVariables {
         }
         for (std::size_t k = 0; k < rows_.size(); ++k) {
             Variable& v = problem_.variables[rows_[k]];
-            v.alpha = clip(v.alpha + change[k] / ridge_, problem_.loss.lower, problem_.loss.upper(v.C()));
+            const bool tube = problem_.loss.epsilon > 0.0;  // whose edges have variables of one sign each
+            v.alpha = clip(v.alpha + change[k] / ridge_, tube && v.alpha > 0.0 ? 0.0 : problem_.loss.lower(v.C()),
+                           tube && v.alpha < 0.0 ? 0.0 : problem_.loss.upper(v.C()));
         }
     }
 

@@ -52,7 +52,7 @@ class JointDescent {
           limits_(limits),
           bias_(problems[0].state.bias.value),
           anchor_(problems[0].state.variables, problems[0].state.loss, problems[0].state.bias, true),
-          loss_{problems[0].state.loss.lower == 0.0, bias_, anchor_.step()},
+          loss_{problems[0].state.loss.is_one_sided(), bias_, anchor_.step()},
           watch_(problems[0].monitor),
           random_(limits.seed),
           shuffle_(shuffle),

@@ -18,16 +18,17 @@ template <class Rows>
 double search_line(const NearRows<Rows>& near, const Loss& loss, double first, double second, double initial,
                    double accuracy) {
     constexpr int most_trials = 60;
-    const double scale = 1.0 / loss.diagonal_times_C, lower = loss.lower, upper_per_C = loss.upper_per_C;
+    const double scale = 1.0 / loss.diagonal_times_C, lower_per_C = loss.lower_per_C, upper_per_C = loss.upper_per_C;
     const double *slack = near.slack.data(), *slope = near.slope.data(), *weight = near.C.data();
     double t = 1.0, low = 0.0, high = infinity;
     for (int trial = 0; trial < most_trials; ++trial) {
         double derivative = first + t * second, curvature = second;
         for (std::size_t k = 0; k < near.rows.size(); ++k) {
             const double u = slope[k], inverse = weight[k] * scale;
-            const double a = (slack[k] - t * u) * inverse, clipped = clip(a, lower, upper_per_C * weight[k]);
+            const double a = loss.outside(slack[k] - t * u) * inverse;
+            const double clipped = clip(a, lower_per_C * weight[k], upper_per_C * weight[k]);
             derivative -= clipped * u;
-            curvature += a == clipped ? u * u * inverse : 0.0;
+            curvature += loss.is_curved(a, clipped) ? u * u * inverse : 0.0;
         }
         if (derivative <= 0.0 && -derivative <= accuracy * std::abs(initial)) {
             return t;

@@ -24,7 +24,8 @@ class NearRows {
     std::vector<double> slack;
     std::vector<double> slope;  // sign_i d.x_i: how fast the slack falls along a step d
 
-    // Rows of slope U_i that are far: sums of C_i, of C_i target_i, and of C_i sign_i x_i.
+    // Rows of slope U_i, or -U_i, that are far: sums of C_i, of C_i times what a unit of slope adds to the dual, and of
+    // C_i sign_i x_i with the sign of the slope.
     double far_C() const { return far_C_; }
     double far_targets() const { return far_targets_; }
     const std::vector<double>& far_sum() const { return far_sum_; }
@@ -78,14 +79,17 @@ class NearRows {
             const double z = problem.slack(i, w.data());
             // A little more than the bound, for rounding.
             const double reach =
-                1e-9 + 1.000001 * radius * std::sqrt(problem.squared_norm(i) + problem.bias.value * problem.bias.value);
-            if (loss.lower == 0.0 && z < -reach) {
+                1e-9 * std::max(std::abs(v.target), 1.0) +
+                1.000001 * radius * std::sqrt(problem.squared_norm(i) + problem.bias.value * problem.bias.value);
+            const double wide = loss.epsilon + loss.upper_per_C * loss.diagonal_times_C;
+            if (loss.is_one_sided() ? z < -reach : std::abs(z) < loss.epsilon - reach) {
                 v.alpha = 0.0;
-            } else if (z > loss.upper_per_C * loss.diagonal_times_C + reach) {
-                v.alpha = loss.upper(own_C);
+            } else if (z > wide + reach || (!loss.is_one_sided() && -z > wide + reach)) {
+                const double side = z > 0.0 ? 1.0 : -1.0;
+                v.alpha = side * loss.upper(own_C);
                 far_C_ += own_C;
-                far_targets_ += own_C * v.target;
-                problem.add_row(i, v.signed_C, far_sum_.data());
+                far_targets_ += own_C * (side * v.target - loss.epsilon);
+                problem.add_row(i, side * v.signed_C, far_sum_.data());
             } else {
                 rows.push_back(static_cast<RowIndex>(i));
                 C.push_back(own_C);

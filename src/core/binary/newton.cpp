@@ -44,13 +44,19 @@ class Newton {
             hessian_.emplace(problem_, monitor);
         }
         if (smoothing_) {
-            smooth_.diagonal_times_C = width_for(state.bounds.primal() - state.bounds.dual());
+            smooth_.diagonal_times_C = width_for(known_gap(), first_width);
         }
     }
 
     Outcome run() {
         std::vector<double> w = state_.bounds.weights();
         near_.collect(w, smooth_, infinity);
+        if (smoothing_ && (!smooth_.is_one_sided() || problem_.bias.slope != 0.0)) {
+            smooth_.diagonal_times_C = typical_distance();
+            find_bias(w);
+            const double typical = typical_distance();
+            smooth_.diagonal_times_C = problem_.bias.slope != 0.0 ? typical : width_for(known_gap(), typical);
+        }
         find_bias(w);
         for (std::int64_t iteration = 1;; ++iteration) {
             const Values now = differentiate(w);
@@ -84,8 +90,8 @@ class Newton {
     }
 
   private:
-    static constexpr std::size_t most_dense = 1025;  // features and bias
-    static constexpr double first_width = 1.0, least_width = 1e-3;
+    static constexpr std::size_t most_dense = 1025;                 // features and bias
+    static constexpr double first_width = 1.0, least_width = 1e-3;  // the least one in widest ones
     static constexpr double narrowing = 0.25;
     static constexpr double reach = 4.0;  // of near rows, in lengths of the step that they are collected for
     static constexpr double most_passes_per_stage = 2.0;  // for an exact end that may come too early
@@ -106,13 +112,27 @@ class Newton {
         double smooth_gap;  // primal - dual of the smoothed problem: what Newton steps can still remove
     };
 
-    // The width at which smoothing cannot add more than the gap that there is: it is first_width without a start.
-    double width_for(double gap) const {
+    double known_gap() const { return state_.bounds.primal() - state_.bounds.dual(); }
+
+    // The width at which smoothing cannot add more than the gap that there is: it is the widest without a start.
+    double width_for(double gap, double widest) const {
         double C = 0.0;
         for (const Variable& v : problem_.variables) {
             C += v.C();
         }
-        return std::clamp(4.0 * gap / C, least_width, first_width);
+        return std::clamp(4.0 * gap / C, least_width * widest, widest);
+    }
+
+    // The mean distance of slacks from where they cost nothing: the scale of targets and scores, which a first width
+    // must have.
+    double typical_distance() const {
+        // Most rows of one class keep their bounds from the start: a narrow width leaves few rows to be looked at.
+        const double share = problem_.bias.slope != 0.0 ? 0.02 : 1.0;
+        double sum = 0.0;
+        for (const double z : near_.slack) {
+            sum += std::abs(smooth_.outside(z));
+        }
+        return sum > 0.0 ? share * sum / static_cast<double>(near_.slack.size()) : first_width;
     }
 
     double free_variables_cost() const { return FreeVariables<Rows>::cost(curved_.size(), problem_); }
@@ -174,7 +194,7 @@ class Newton {
     // Whether neither the gap nor the objective has become much better for many steps: rounding errors are in the way.
     bool stalls(std::int64_t iteration, const Values& now) {
         const double gap = relative_gap(now.primal, now.dual);
-        if (gap < 0.7 * pace_gap_ || now.primal < 0.99 * pace_primal_) {
+        if (gap < 0.7 * pace_gap_ || !(now.primal > pace_primal_ - 0.01 * std::abs(pace_primal_))) {
             pace_gap_ = std::min(pace_gap_, gap);
             pace_primal_ = std::min(pace_primal_, now.primal);
             pace_iteration_ = iteration;
@@ -201,17 +221,18 @@ class Newton {
         problem_.with_view([&](const auto& problem) {
             for (std::size_t k = 0; k < near_.rows.size(); ++k) {
                 const std::size_t i = near_.rows[k];
-                const double z = near_.slack[k], C = near_.C[k], free = z * smooth_.inverse_diagonal(C);
-                const double alpha = clip(free, smooth_.lower, smooth_.upper(C));
+                const double z = near_.slack[k], C = near_.C[k];
+                const double free = smooth_.outside(z) * smooth_.inverse_diagonal(C);
+                const double alpha = clip(free, smooth_.lower(C), smooth_.upper(C));
                 const double term = 0.5 * smooth_.diagonal(C) * alpha * alpha;
                 Variable& v = problem.variables[i];
                 v.alpha = alpha;
-                smooth_losses += alpha * z - term;
+                smooth_losses += smooth_.linear(alpha, z) - term;
                 losses += problem.loss.primal(z, C);
-                alphas += alpha * v.target;
+                alphas += smooth_.linear(alpha, v.target);
                 sizes += std::abs(alpha);
                 terms += term;
-                if (alpha == free && alpha != smooth_.lower) {
+                if (smooth_.is_curved(free, alpha)) {
                     curved_.push_back(static_cast<RowIndex>(i));
                 }
                 if (alpha != 0.0) {
@@ -226,7 +247,7 @@ class Newton {
         }
         bool feasible = true;
         if (problem_.bias.free) {
-            gradient_.back() -= w.back();
+            gradient_.back() += regulariser.last_slope - w.back();
             feasible = std::abs(gradient_.back()) <= rounding * std::abs(problem_.bias.value) * sizes;
             gradient_.back() = feasible ? 0.0 : gradient_.back();
         }
@@ -282,10 +303,12 @@ class Newton {
                 bias_terms_.push_back({sign * near_.slack[k], near_.C[k], sign});
             }
             const double far = -smooth_.upper_per_C * near_.far_sum().back() / problem_.bias.value;
-            const double t = best_curved_bias(smooth_, bias_terms_, 0.0, near_.far_C() > 0.0 ? far : 0.0);
+            const double others = problem_.bias.slope + (near_.far_C() > 0.0 ? far : 0.0);
+            const double t = best_curved_bias(smooth_, bias_terms_, 0.0, others);
             const bool held = std::any_of(bias_terms_.begin(), bias_terms_.end(), [&](const BiasTerm& term) {
-                const double free = term.sign * (term.position - t) * smooth_.inverse_diagonal(term.C);
-                return free > smooth_.lower && free < smooth_.upper(term.C);
+                const double z = term.sign * (term.position - t);
+                const double free = smooth_.outside(z) * smooth_.inverse_diagonal(term.C);
+                return free != 0.0 && free > smooth_.lower(term.C) && free < smooth_.upper(term.C);
             });
             if (!held) {
                 return;
@@ -308,7 +331,7 @@ class Newton {
         near_.find_slopes(direction_);
         const Regulariser regulariser = problem_.regulariser();
         const double far = near_.far_C() > 0.0 ? smooth_.upper_per_C * dot(near_.far_sum(), direction_) : 0.0;
-        const double t = search_line(near_, smooth_, regulariser.dot(w, direction_) - far,
+        const double t = search_line(near_, smooth_, regulariser.slope(w, direction_) - far,
                                      regulariser.dot(direction_, direction_), dot(gradient_, direction_), 0.01);
         dense_axpy(t, direction_.data(), w.data(), w.size());
         if (near_.covers(near_.distance(w))) {

@@ -39,7 +39,8 @@ class NewtonEnd {
             std::vector<double> d(sums_.size()), residual(curved.size());
             for (std::size_t k = 0; k < curved.size(); ++k) {
                 const Variable& v = problem_.variables[curved[k]];
-                residual[k] = problem_.slack(curved[k], sums_.data()) - smooth.diagonal(v.C()) * v.alpha;
+                residual[k] =
+                    problem_.slack(curved[k], sums_.data()) - smooth.edge(v.alpha) - smooth.diagonal(v.C()) * v.alpha;
                 problem_.add_row(curved[k], residual[k] * smooth.inverse_diagonal(v.C()) * v.sign(), d.data());
             }
             if (!hessian.solve(smooth.diagonal_times_C, d)) {
@@ -49,7 +50,8 @@ class NewtonEnd {
             for (std::size_t k = 0; k < curved.size(); ++k) {
                 Variable& v = problem_.variables[curved[k]];
                 const double change = residual[k] - problem_.margin(curved[k], d.data());
-                v.alpha = clip(v.alpha + change * smooth.inverse_diagonal(v.C()), smooth.lower, smooth.upper(v.C()));
+                v.alpha =
+                    clip(v.alpha + change * smooth.inverse_diagonal(v.C()), smooth.lower(v.C()), smooth.upper(v.C()));
             }
             if (!keeps_improving()) {
                 return;
@@ -80,7 +82,7 @@ class NewtonEnd {
         solve_for_alphas(problem_, smooth, curved, most_work, monitor_, sums_);
         for (const RowIndex i : curved) {
             Variable& v = problem_.variables[i];
-            v.alpha = clip(v.alpha, problem_.loss.lower, problem_.loss.upper(v.C()));
+            v.alpha = clip(v.alpha, problem_.loss.lower(v.C()), problem_.loss.upper(v.C()));
         }
         offer_variables();
     }
@@ -135,9 +137,12 @@ class NewtonEnd {
 
     // Their weights, with the best bias for them if it is free.
     void offer_weights() {
-        const double primal = problem_.bias.free ? set_best_bias(problem_, sums_) + problem_.regulariser().value(sums_)
-                                                 : primal_value(problem_, sums_);
-        state_.bounds.offer_weights(primal, sums_);
+        if (!problem_.bias.free) {
+            state_.bounds.offer_weights(primal_value(problem_, sums_), sums_);
+            return;
+        }
+        const double losses = set_best_bias(problem_, sums_);
+        state_.bounds.offer_weights(problem_.regulariser().value(sums_) + losses, sums_);
     }
 
     // Offers the variables; where they are no better than before, those of before come back.

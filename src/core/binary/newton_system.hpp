@@ -158,7 +158,8 @@ void solve_for_alphas(const BinaryProblem<Rows>& problem, const Loss& loss, std:
     auto diagonal = [&](std::size_t k) { return loss.diagonal(problem.variables[curved[k]].C()); };
     double work_per_round = 0.0;
     for (std::size_t k = 0; k < count; ++k) {
-        residual[k] = problem.slack(curved[k], w.data()) - diagonal(k) * problem.variables[curved[k]].alpha;
+        const double alpha = problem.variables[curved[k]].alpha;
+        residual[k] = problem.slack(curved[k], w.data()) - loss.edge(alpha) - diagonal(k) * alpha;
         work_per_round += 1.0 + 2.0 * static_cast<double>(problem.rows.stored(curved[k]));
     }
     auto precondition = [&] {

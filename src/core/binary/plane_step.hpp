@@ -60,7 +60,7 @@ class PlaneStep {
     // One Newton step in two variables, halved until the objective falls.
     void improve(const Move& now, std::vector<double>& w, std::vector<double>& slack) const {
         const Regulariser regulariser = problem_.regulariser();
-        double g0 = regulariser.dot(w, now.weights), g1 = regulariser.dot(w, before_.weights);
+        double g0 = regulariser.slope(w, now.weights), g1 = regulariser.slope(w, before_.weights);
         double a = regulariser.dot(now.weights, now.weights), c = regulariser.dot(before_.weights, before_.weights);
         double b = regulariser.dot(now.weights, before_.weights);
         const Loss& loss = problem_.loss;
@@ -69,11 +69,12 @@ class PlaneStep {
             if (!v.takes_part()) {
                 continue;
             }
-            const double inverse = loss.inverse_diagonal(v.C()), free = slack[i] * inverse;
-            const double alpha = clip(free, loss.lower, infinity), z0 = now.slacks[i], z1 = before_.slacks[i];
+            const double inverse = loss.inverse_diagonal(v.C()), free = loss.outside(slack[i]) * inverse;
+            const double alpha = clip(free, loss.lower(v.C()), infinity);
+            const double z0 = now.slacks[i], z1 = before_.slacks[i];
             g0 += alpha * z0;
             g1 += alpha * z1;
-            if (free > loss.lower) {
+            if (loss.is_curved(free, alpha)) {
                 a += inverse * z0 * z0;
                 b += inverse * z0 * z1;
                 c += inverse * z1 * z1;

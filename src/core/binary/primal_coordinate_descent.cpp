@@ -104,10 +104,11 @@ class PrimalCoordinateDescent {
         problem_.sum_rows(sums_);
         double linear = 0.0;
         for (const Variable& v : problem_.variables) {
-            linear += v.target * v.alpha;
+            linear += problem_.loss.linear(v.alpha, v.target);
         }
         const double quadratic = linear - problem_.dual_terms() + problem_.regulariser().conjugate(sums_);
-        const double factor = quadratic > 0.0 ? 0.5 * linear / quadratic : 1.0;
+        const double factor =
+            quadratic > 0.0 && (linear > 0.0 || problem_.loss.epsilon == 0.0) ? 0.5 * linear / quadratic : 1.0;
         for (Variable& v : problem_.variables) {
             v.alpha *= factor;
         }
@@ -138,10 +139,10 @@ class PrimalCoordinateDescent {
         const double regular = j == problem_.features() && problem_.bias.free ? 0.0 : 1.0;
         double first = regular * weight, second = regular;
         visit(j, [&](std::size_t i, double x) {
-            const double inverse = loss.inverse_diagonal(problem_.variables[i].C());
-            const double free = slack_[i] * inverse, alpha = clip(free, loss.lower, infinity);
+            const double C = problem_.variables[i].C(), inverse = loss.inverse_diagonal(C);
+            const double free = loss.outside(slack_[i]) * inverse, alpha = clip(free, loss.lower(C), infinity);
             first -= alpha * x;
-            second += free > loss.lower ? x * x * inverse : 0.0;
+            second += loss.is_curved(free, alpha) ? x * x * inverse : 0.0;
         });
         if (first == 0.0 || !(second > 0.0)) {
             return;

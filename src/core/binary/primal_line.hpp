@@ -44,7 +44,7 @@ class PrimalLine {
         }
         direction_ = weights;
         dense_axpy(-1.0, weights_.data(), direction_.data(), direction_.size());
-        const double first = regulariser.dot(weights_, direction_), second = regulariser.dot(direction_, direction_);
+        const double first = regulariser.slope(weights_, direction_), second = regulariser.dot(direction_, direction_);
         const Terms terms{slacks_, slacks, variables, loss};
         const double t = lowest(first, second, terms);
         const double value = regulariser.value(weights_) + t * first + 0.5 * t * t * second + terms.losses(t);
@@ -95,7 +95,11 @@ class PrimalLine {
             return sum([&](std::size_t i, double C) { return loss.primal(slack(i, t), C); });
         }
         double slope_of_loss(double z, double C) const {
-            return loss.is_hinge() ? (z > 0.0 ? loss.upper(C) : loss.lower) : loss.slope(z, C);
+            if (!loss.is_hinge()) {
+                return loss.slope(z, C);
+            }
+            const double distance = loss.outside(z);
+            return distance > 0.0 ? loss.upper(C) : distance < 0.0 || loss.epsilon == 0.0 ? loss.lower(C) : 0.0;
         }
         double slope(double t) const {
             return sum([&](std::size_t i, double C) { return (to[i] - from[i]) * slope_of_loss(slack(i, t), C); });

@@ -1,7 +1,7 @@
 // The binary dual problem as the kernels see it: rows, one variable per row, and the sums of rows v = sum_i sign_i a_i
 // x_i, which are the weights of the variables (eq. 11). The last weight is that of the constant column, the bias. Where
-// it is free, it is no part of the norm and does not follow from the variables, which must fulfil sum_i sign_i a_i = 0
-// instead (free_bias.hpp).
+// it is free, it is no part of the norm and does not follow from the variables, which must fulfil sum_i sign_i a_i = 0,
+// or the slope of the bias, instead (free_bias.hpp).
 #pragma once
 
 #include <cmath>
@@ -33,6 +33,8 @@ struct Variable {
 struct Bias {
     double value;
     bool free;
+    double slope =
+        0.0;  // what a free bias adds to the objective by itself; minus the offset of a one-class problem does
 };
 
 template <RowView Rows>
@@ -44,7 +46,7 @@ struct BinaryProblem {
 
     std::size_t size() const { return rows.size(); }
     std::size_t features() const { return rows.features(); }
-    Regulariser regulariser() const { return {bias.free}; }
+    Regulariser regulariser() const { return {bias.free, bias.slope * bias.value}; }
 
     // body(problem), the same with the types of its rows, for hot loops.
     template <class Body>
@@ -90,7 +92,7 @@ struct BinaryProblem {
         }
     }
 
-    // v; the last entry is zero, up to rounding, where a free bias has its condition fulfilled.
+    // v; the last entry is the slope, up to rounding, where a free bias has its condition fulfilled.
     void sum_rows(std::vector<double>& sums) const {
         sums.assign(features() + 1, 0.0);
         for (std::size_t i = 0; i < size(); ++i) {
@@ -100,9 +102,9 @@ struct BinaryProblem {
         }
     }
 
-    // sum_i sign_i a_i
+    // sum_i sign_i a_i, less the slope of the bias: zero where a free bias has its condition fulfilled.
     double imbalance() const {
-        double sum = 0.0;
+        double sum = -bias.slope;
         for (const Variable& v : variables) {
             sum += v.sign() * v.alpha;
         }

@@ -30,6 +30,7 @@ double exact_primal(const BinaryProblem<Rows>& problem, const std::vector<double
     for (std::size_t j = 0; j < w.size() - (problem.bias.free ? 1 : 0); ++j) {
         sum.add_product(0.5 * w[j], w[j]);
     }
+    sum.add_product(problem.regulariser().last_slope, w.back());
     for (std::size_t i = 0; i < problem.size(); ++i) {
         const Variable& v = problem.variables[i];
         if (v.takes_part()) {
@@ -50,6 +51,7 @@ double exact_dual(const BinaryProblem<Rows>& problem) {
             continue;
         }
         result.add_product(v.target, v.alpha);
+        result.add_product(-problem.loss.epsilon, std::abs(v.alpha));
         result.add_product(-0.5 * problem.loss.diagonal(v.C()) * v.alpha, v.alpha);
         problem.rows.for_each(
             i, [&](std::size_t j, auto x) { sums[j].add_product(v.sign() * v.alpha, static_cast<double>(x)); });
@@ -96,7 +98,7 @@ void BinaryState::start(std::span<const double> alphas, std::span<const double> 
     visit([&](const auto& problem) {
         for (std::size_t i = 0; i < variables.size(); ++i) {
             Variable& v = variables[i];
-            v.alpha = v.takes_part() ? clip(alphas[i], loss.lower, loss.upper(v.C())) : 0.0;
+            v.alpha = v.takes_part() ? clip(alphas[i], loss.lower(v.C()), loss.upper(v.C())) : 0.0;
         }
         if (bias.free) {
             balance(problem);
@@ -107,13 +109,8 @@ void BinaryState::start(std::span<const double> alphas, std::span<const double> 
         if (!weights.empty()) {
             return;  // known weights are mostly better than those of variables that were scaled or clipped
         }
-        double primal = problem.regulariser().value(w);
-        if (bias.free) {
-            primal += set_best_bias(problem, w);
-        } else {
-            primal = primal_value(problem, w);
-        }
-        bounds.offer_weights(primal, w);
+        const double losses = bias.free ? set_best_bias(problem, w) : 0.0;
+        bounds.offer_weights(bias.free ? problem.regulariser().value(w) + losses : primal_value(problem, w), w);
     });
 }
 

@@ -43,11 +43,14 @@ class BinaryState {
             }
         }
         std::vector<double> weights(rows.features() + 1);
-        if (bias.free && one_bias_fits_all()) {
+        if (bias.free && bias.slope == 0.0 && one_bias_fits_all()) {
             weights.back() = position_of_bias() / bias.value;
             at_zero = 0.0;
         }
         bounds = {at_zero, std::move(weights), std::vector<double>(rows.size())};
+        if (bias.slope != 0.0) {
+            bounds.revise_dual(-infinity);  // variables of zero do not fulfil its condition
+        }
     }
 
     // Known dual variables, brought within their bounds, and known weights; either may be empty.
@@ -78,18 +81,25 @@ class BinaryState {
     Bounds<std::vector<double>> bounds;
 
   private:
-    // Whether a free bias alone leaves no losses, as where all rows are of one class. Then that is the optimum, zero,
-    // which no method would reach but for rounding.
+    // Whether a free bias alone leaves no losses, as where all rows are of one class or all targets within one tube.
+    // Then that is the optimum, zero, which no method would reach but for rounding.
     bool one_bias_fits_all() const {
-        const double position = position_of_bias();
-        return std::all_of(variables.begin(), variables.end(), [position](const Variable& v) {
-            return !v.takes_part() || v.sign() * v.target == position;
-        });
+        const auto [lowest, highest] = range_of_positions();
+        return highest - loss.epsilon <= lowest + loss.epsilon;
     }
     double position_of_bias() const {
-        const auto first =
-            std::find_if(variables.begin(), variables.end(), [](const Variable& v) { return v.takes_part(); });
-        return first == variables.end() ? 0.0 : first->sign() * first->target;
+        const auto [lowest, highest] = range_of_positions();
+        return lowest < highest ? 0.5 * (lowest + highest) : highest;
+    }
+    std::pair<double, double> range_of_positions() const {
+        double lowest = infinity, highest = -infinity;
+        for (const Variable& v : variables) {
+            if (v.takes_part()) {
+                lowest = std::min(lowest, v.sign() * v.target);
+                highest = std::max(highest, v.sign() * v.target);
+            }
+        }
+        return {lowest, highest};
     }
 
     const AnyRows& rows_;

@@ -18,7 +18,7 @@ SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, d
     return state.visit([&]<class Rows>(const BinaryProblem<Rows>& problem) {
         for (std::size_t i = 0; i < alphas.size(); ++i) {
             Variable& v = problem.variables[i];
-            v.alpha = v.takes_part() ? clip(alphas[i], problem.loss.lower, problem.loss.upper(v.C())) : 0.0;
+            v.alpha = v.takes_part() ? clip(alphas[i], problem.loss.lower(v.C()), problem.loss.upper(v.C())) : 0.0;
         }
         Visits visits;
         Monitor monitor(infinity, nullptr, nullptr);

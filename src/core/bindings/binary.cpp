@@ -22,13 +22,13 @@ namespace {
 
 void make_state(BinaryState* self, const PyRows& x, const StridedVector<std::int8_t>& signs,
                 const std::optional<StridedVector<double>>& targets, const StridedVector<double>& C, const Loss& loss,
-                double bias, bool free_bias) {
+                double bias, bool free_bias, double bias_slope) {
     const std::size_t size = x.rows.size();
     if (signs.shape(0) != size || C.shape(0) != size || (targets && targets->shape(0) != size)) {
         throw std::invalid_argument("signs, targets and C must have one entry per row of X");
     }
     nb::gil_scoped_release unlocked;
-    new (self) BinaryState(x.rows, loss, {bias, free_bias}, [&](std::size_t i) {
+    new (self) BinaryState(x.rows, loss, {bias, free_bias, bias_slope}, [&](std::size_t i) {
         if (!(C(i) >= 0.0) || C(i) == infinity) {
             throw std::invalid_argument("C must be finite and not negative in every row");
         }
@@ -85,14 +85,14 @@ std::vector<Exit> py_joint_descent(const std::vector<BinaryState*>& states, bool
 void bind_binary(nb::module_& m) {
     nb::class_<Loss>(m, "Loss").def(
         "__init__",
-        [](Loss* self, double lower, double upper_per_C, double diagonal_times_C) {
-            new (self) Loss{lower, upper_per_C, diagonal_times_C};
+        [](Loss* self, double lower_per_C, double upper_per_C, double diagonal_times_C, double epsilon) {
+            new (self) Loss{lower_per_C, upper_per_C, diagonal_times_C, epsilon};
         },
-        "lower"_a, "upper_per_C"_a, "diagonal_times_C"_a);
+        "lower_per_C"_a, "upper_per_C"_a, "diagonal_times_C"_a, "epsilon"_a = 0.0);
 
     nb::class_<BinaryState>(m, "BinaryState")
         .def("__init__", &make_state, nb::keep_alive<1, 2>(), "rows"_a, "signs"_a, "targets"_a.none(), "C"_a, "loss"_a,
-             "bias"_a, "free_bias"_a)
+             "bias"_a, "free_bias"_a, "bias_slope"_a = 0.0)
         .def("start", &start, "alpha"_a.none(), "weights"_a.none())
         .def(
             "verify", [](BinaryState& state) { state.verify(); }, nb::call_guard<nb::gil_scoped_release>())

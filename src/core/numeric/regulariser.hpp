@@ -10,10 +10,15 @@
 namespace maxmargin {
 
 struct Regulariser {
-    bool free_bias = false;  // the last weight is left out
+    bool free_bias = false;   // the last weight is left out
+    double last_slope = 0.0;  // and counts by itself times this
 
-    double value(const std::vector<double>& w) const { return 0.5 * dot(w, w); }
-    // At sums whose last entry is zero where the bias is free: that is the condition of its dual variables.
+    double value(const std::vector<double>& w) const { return 0.5 * dot(w, w) + last_slope * w.back(); }
+    // The derivative at w along a direction.
+    double slope(const std::vector<double>& w, const std::vector<double>& direction) const {
+        return dot(w, direction) + last_slope * direction.back();
+    }
+    // At sums whose last entry is the slope where the bias is free: that is the condition of its dual variables.
     double conjugate(const std::vector<double>& sums) const { return 0.5 * dot(sums, sums); }
     double dot(const std::vector<double>& a, const std::vector<double>& b) const {
         return dense_dot(a.data(), b.data(), a.size() - (free_bias ? 1 : 0));

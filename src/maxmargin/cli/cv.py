@@ -13,7 +13,14 @@ from maxmargin.cli.options import data_argument, reading, talking
 from maxmargin.cli.pictures import draw, plot_option
 from maxmargin.cli.ranking import refuse_classification
 from maxmargin.cli.targets import model_target
-from maxmargin.cli.training import liblinear_option, note_qid, take_liblinear, task_option, training
+from maxmargin.cli.training import (
+    classification_loss,
+    liblinear_option,
+    note_qid,
+    take_liblinear,
+    task_option,
+    training,
+)
 
 #: Written out here for the sake of a quick start; a test compares them with those of the library.
 CALIBRATIONS = ("sigmoid", "isotonic", "temperature")
@@ -40,6 +47,7 @@ if TYPE_CHECKING:
     type=click.Choice(CALIBRATIONS),
     help="Fit probabilities to the scores of the rows left out, and keep them in MODEL for predict --proba.",
 )
+@classification_loss
 @training
 @reading
 @liblinear_option
@@ -91,6 +99,9 @@ def cross_validation(
     from maxmargin.solvers.threads import count_threads
     from maxmargin.training.cross_validation import cross_validate
 
+    if given["task"] not in ("classify", "rank"):
+        what = "a regression" if given["task"] == "regression" else "a one-class model"
+        raise ValueError(f"only classifiers and rankings are cross-validated, not {what}; use  maxmargin train")
     if model is not None:
         check_order("cv", data, model)
         model = model_target(data, model, given["labels"])

@@ -65,7 +65,7 @@ def feature_names(model: Model) -> list[str]:
 
 
 def largest_weights(model: Model, count: int) -> list[dict[str, Any]]:
-    """What speaks most for each class, or for a higher and a lower rank."""
+    """What speaks most for each class, or for a higher and a lower rank or number."""
     from maxmargin.models.model import top_features
 
     names = feature_names(model)
@@ -75,7 +75,8 @@ def largest_weights(model: Model, count: int) -> list[dict[str, Any]]:
 
     if len(model.coef) == 1:
         top = top_features(model.coef[0], count)
-        low, high = ("lower rank", "higher rank") if model.ranks else model.classes.tolist()
+        goal = "number" if model.predicts_numbers else "rank"
+        low, high = model.classes.tolist() or (f"lower {goal}", f"higher {goal}")
         return [entry({"for": high}, model.coef[0], top.positive), entry({"for": low}, model.coef[0], top.negative)]
     return [
         entry({"for": label}, weights, top_features(weights, count).positive)
@@ -123,7 +124,7 @@ def describe_model(model: Model) -> dict[str, Any]:
     parameters = model.parameters
     fields: dict[str, Any] = {
         "kind": f"model, {model.estimator}",
-        **({} if model.ranks else {"classes": model.classes.tolist()}),
+        **({"classes": model.classes.tolist()} if len(model.classes) else {}),
         "features": model.coef.shape[1],
         "nonzero_weights": int(np.count_nonzero(model.coef)),
         "intercept": model.intercept.tolist(),
@@ -137,7 +138,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         fields["trained"] = "by another program"
         fields["loss"] = parameters.get("loss")
         return fields
-    wanted = ("loss", "C", "multi_class", "solver", "tol", "class_weight")
+    wanted = ("loss", "epsilon", "nu", "C", "multi_class", "solver", "tol", "class_weight")
     fields.update({name: parameters[name] for name in wanted if parameters.get(name) is not None})
     fields.update(
         {

@@ -10,17 +10,19 @@ SOLVERS = {
     2: {"loss": "squared_hinge"},
     3: {"loss": "hinge"},
     4: {"multi_class": "crammer_singer"},
+    11: {"task": "regression", "loss": "squared_epsilon_insensitive"},
+    12: {"task": "regression", "loss": "squared_epsilon_insensitive"},
+    13: {"task": "regression", "loss": "epsilon_insensitive"},
+    21: {"task": "one_class"},
 }
 OTHERS = {
     0: "logistic regression",
     5: "L1 regularisation",
     6: "logistic regression with L1 regularisation",
     7: "logistic regression",
-    11: "regression",
-    12: "regression",
-    13: "regression",
-    21: "the one-class SVM",
 }
+#: LIBLINEAR's own value of ``-p``.
+DEFAULT_EPSILON = 0.1
 #: What to say of ``-w`` when there are more than two classes.
 WEIGHTS_NOTE = "-w weighs the rows of a class in every problem; LIBLINEAR only in the problem of that class"
 #: A stopping tolerance of LIBLINEAR bounds no error; ours never promises less than this.
@@ -67,6 +69,12 @@ def parse_liblinear(text: str) -> tuple[dict[str, Any], list[str]]:
         raise ValueError("--liblinear: -R needs -B 1")
     if options.get("search") and "C" in options:
         options["first_C"] = True
+    if options.get("task") == "regression":
+        options.setdefault("epsilon", DEFAULT_EPSILON)
+    elif "epsilon" in options:
+        raise ValueError("--liblinear: -p belongs to regression, -s 11, 12 and 13")
+    if "nu" in options and options.get("task") != "one_class":
+        raise ValueError("--liblinear: -n belongs to the one-class problem, -s 21")
     if weights:
         options["class_weight"] = tuple(weights)
     return options, notes
@@ -77,7 +85,7 @@ def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> N
         kind = _whole(value, name)
         if kind not in SOLVERS:
             what = OTHERS.get(kind, "unknown to LIBLINEAR too")
-            raise ValueError(f"--liblinear: -s {kind} is {what}; maxmargin trains -s 1, 2, 3 and 4")
+            raise ValueError(f"--liblinear: -s {kind} is {what}; maxmargin trains -s 1, 2, 3, 4, 11, 12, 13 and 21")
         options.update(SOLVERS[kind])
     elif name == "-c":
         options["C"] = _number(value, name)
@@ -104,8 +112,14 @@ def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> N
         options["search"] = True
     elif name == "-R":
         options["no_penalize_intercept"] = True
+    elif name == "-n":
+        options["nu"] = _number(value, name)
+        if not 0 < options["nu"] <= 1:
+            raise ValueError(f"--liblinear: -n needs a number above 0 and up to 1, not {value}")
     elif name == "-p":
-        raise ValueError("--liblinear: -p belongs to regression, which maxmargin does not do")
+        options["epsilon"] = _number(value, name)
+        if not 0 <= options["epsilon"] < float("inf"):
+            raise ValueError(f"--liblinear: -p needs a number from 0 on, not {value}")
     else:
         raise ValueError(f"--liblinear: unknown option {name!r}")
 

@@ -17,6 +17,9 @@ CLASSIFICATION_SOLVERS = ("auto", "dcd", "avsf", "online", "newton", "pcd", "cut
 RANKING_SOLVERS = ("auto", "cutting_plane")
 MULTI_CLASS = ("ovr", "crammer_singer", "weston_watkins")
 LOSSES = ("hinge", "squared_hinge", "least_squares")
+REGRESSION_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "least_squares")
+ONE_CLASS_SOLVERS = ("auto", "dcd", "avsf", "online", "newton")
+REGRESSION_SOLVERS = ("auto", "dcd", "avsf", "online", "newton", "pcd")
 DATA_FORMATS = ("svmlight", "npz", "npy", "csv", "tsv", "parquet")
 
 

@@ -12,7 +12,7 @@ from maxmargin.cli.loading import load
 from maxmargin.cli.options import Positive, data_argument, reading, talking
 from maxmargin.cli.pictures import draw, plot_option
 from maxmargin.cli.ranking import refuse_classification
-from maxmargin.cli.training import note_qid, task_option, training
+from maxmargin.cli.training import classification_loss, note_qid, task_option, training
 
 if TYPE_CHECKING:
     from maxmargin.cli.jobs import Classify, Rank
@@ -26,6 +26,7 @@ MOST_PANELS = 8
 @data_argument
 @task_option
 @values_option("from where the model is known in closed form to where it no longer changes")
+@classification_loss
 @training
 @click.option("--time-limit", type=Positive(), metavar="SECONDS", help="End the path after this time.")
 @reading

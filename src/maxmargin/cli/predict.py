@@ -21,6 +21,7 @@ from maxmargin.cli.options import (
 )
 from maxmargin.cli.pictures import draw, plot_option
 from maxmargin.cli.ranking import RankTally
+from maxmargin.cli.regression import ResidualTally
 
 if TYPE_CHECKING:
     from maxmargin.models.model import Model
@@ -52,7 +53,7 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
     With --scores and two classes, a positive score means the second class; `maxmargin info MODEL` lists the classes.
     With --proba a line has the probability of each class, in that order; `maxmargin cv DATA MODEL --calibrate sigmoid`
     trains such models. A model that ranks always writes scores, and shows how many pairs of rows of one query are in
-    order.
+    order. A regression writes the predicted numbers, and shows their mean squared error and R2.
 
     \b
     maxmargin predict test.svm model.mm
@@ -64,7 +65,6 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
     from maxmargin.cli.output import Bar, Output
     from maxmargin.io.data import iter_data
     from maxmargin.io.models import read_any_model
-    from maxmargin.models.model import best_index
 
     output = Output(given["quiet"], given["as_json"])
     if scores and proba:
@@ -75,16 +75,14 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
     check_order("predict", data, model, *([out] if out else []))
     trained = read_any_model(model)
     if proba and trained.calibration is None:
-        raise ValueError(
-            f"{model} has no probabilities; train it by  maxmargin cv DATA {model} --calibrate sigmoid"
-            if not trained.ranks
-            else f"{model} ranks, and ranks have no probabilities"
-        )
-    if given["plot"] is not None and trained.ranks:
-        raise ValueError(f"--plot draws which classes are taken for which, but {model} ranks")
+        raise ValueError(_why_no_probabilities(trained, model))
+    if given["plot"] is not None and not len(trained.classes):
+        does = "predicts numbers" if trained.predicts_numbers else "ranks"
+        raise ValueError(f"--plot draws which classes are taken for which, but {model} {does}")
     _check_target(out, data, model, *([given["labels"]] if given["labels"] else []))
     tally = Tally(trained, with_pairs=given["plot"] is not None)
     ranked = RankTally()
+    residuals = ResidualTally()
     names = [label_text(label) for label in trained.classes.tolist()]
     rows = dropped = 0
     with ExitStack() as stack:
@@ -93,17 +91,19 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
         for block in iter_data(source(data), trained, read_options(**given)):
             for begin, end in _pieces(block.X.shape[0], len(trained.intercept)):
                 values = trained.scores(_rows(block.X, begin, end))
-                index = best_index(values)
+                index = trained.label_index(values)
                 if write is not None and proba:
                     assert trained.calibration is not None
                     write(_core.write_numbers(np.ascontiguousarray(trained.calibration.probabilities(values))))
                 elif write is not None:
-                    write(_core.write_numbers(values) if scores or trained.ranks else _lines_of(index, names))
+                    write(_core.write_numbers(values) if scores or not names else _lines_of(index, names))
                 if block.y is None:
                     continue
                 known = slice(None) if block.known is None else block.known[begin:end]
                 y = block.y[begin:end][known]
-                if trained.ranks:
+                if trained.predicts_numbers:
+                    residuals.add(y, values[known])
+                elif trained.ranks:
                     ranked.add(y, values[known], None if block.qid is None else block.qid[begin:end][known])
                 else:
                     tally.add(tidy(y), index[known])
@@ -112,16 +112,32 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
             bar.show(block.done, f"{rows:,} rows")
         if rows == 0:
             raise ValueError(f"{data}: there are no rows")
-        if tally.rows + ranked.rows == 0 and out is None:
+        if tally.rows + ranked.rows + residuals.rows == 0 and out is None:
             raise ValueError(f"{data}: there are no labels to compare with; name a file to write the predictions to")
     if given["plot"] is not None:
         tally.draw(given["plot"])
     if dropped:
         output.note(f"{dropped:,} values belong to features that the model does not know; they were left out")
-    found = ranked.fields(output) if trained.ranks else tally.fields(output)
-    lines = ranked.lines(rows, out, found) if trained.ranks else tally.lines(rows, out)
+    if trained.predicts_numbers:
+        found = residuals.fields(output)
+        lines = residuals.lines(rows, out, found)
+    elif trained.ranks:
+        found = ranked.fields(output)
+        lines = ranked.lines(rows, out, found)
+    else:
+        found = tally.fields(output)
+        lines = tally.lines(rows, out)
     output.results({"rows": rows, "model": model, "out": out, **found}, lines, err=out == "-")
     return 0
+
+
+def _why_no_probabilities(trained: Model, name: str) -> str:
+    if trained.ranks:
+        return f"{name} ranks, and ranks have no probabilities"
+    if trained.estimator != "LinearSVC":
+        what = "is a regression" if trained.predicts_numbers else "is a one-class model"
+        return f"{name} {what}, and only classifiers have probabilities"
+    return f"{name} has no probabilities; train it by  maxmargin cv DATA {name} --calibrate sigmoid"
 
 
 def _check_target(out: str | None, *sources: str) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: Options of ``train`` that mean nothing for a ranking.
 _CLASSIFY_ONLY = (
     "loss",
+    "epsilon",
+    "nu",
     "multi_class",
     "no_intercept",
     "no_penalize_intercept",

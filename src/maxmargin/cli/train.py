@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from maxmargin.cli.loading import check_order, load
-from maxmargin.cli.options import Positive, data_argument, label_text, reading, talking, tidy
+from maxmargin.cli.one_class import outlier_fields, outlier_lines, refuse_supervision, train_one_class
+from maxmargin.cli.options import (
+    LOSSES,
+    REGRESSION_LOSSES,
+    Positive,
+    data_argument,
+    label_text,
+    reading,
+    talking,
+    tidy,
+)
 from maxmargin.cli.pictures import draw, plot_option
 from maxmargin.cli.ranking import pair_fields, pair_lines, refuse_classification, train_ranker
+from maxmargin.cli.regression import prepare_regression, residual_fields, residual_lines, train_regressor
 from maxmargin.cli.targets import model_target
 from maxmargin.cli.training import (
     class_weights,
@@ -21,7 +32,6 @@ from maxmargin.cli.training import (
     note_qid,
     solver_options,
     take_liblinear,
-    task_option,
     training,
 )
 
@@ -31,10 +41,35 @@ if TYPE_CHECKING:
     from maxmargin.models.model import Model, Training
 
 
-@click.command(short_help="Train a classifier or a ranking on a data file.")
+@click.command(short_help="Train a classifier, a regression, an outlier detector or a ranking on a data file.")
 @data_argument
 @click.argument("model", type=click.Path(), required=False)
-@task_option
+@click.option(
+    "--task",
+    type=click.Choice(["classify", "regression", "one_class", "rank"]),
+    default="classify",
+    show_default=True,
+    help="Tell classes apart, predict numbers, tell outliers, or order the rows of each query (qid) by their labels.",
+)
+@click.option(
+    "--loss",
+    type=click.Choice(tuple(dict.fromkeys((*LOSSES, *REGRESSION_LOSSES)))),
+    help="Loss of a margin, or for regression of a residual.  [default: squared_hinge; epsilon_insensitive]",
+)
+@click.option(
+    "--epsilon",
+    type=Positive(zero=True),
+    default=0.0,
+    show_default=True,
+    help="Regression: residuals up to this cost nothing.",
+)
+@click.option(
+    "--nu",
+    type=Positive(),
+    default=0.5,
+    show_default=True,
+    help="One class: about the share of the rows that become outliers, at most 1.",
+)
 @click.option(
     "-C", "C", type=Positive(), default=1.0, show_default=True, help="Weight of the losses: larger fits closer."
 )
@@ -66,6 +101,10 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     current folder. More than two classes are trained one against the rest, or by one problem over all of them
     (--multi-class).
 
+    With --task regression the labels are numbers to predict.
+
+    With --task one_class labels have no meaning: the model tells rows like those of DATA (+1) from others (-1).
+
     With --task rank a larger label means a higher rank, and only rows with the same qid: (svmlight, or an array qid in
     .npz) are compared.
 
@@ -74,14 +113,21 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     maxmargin train flowers.csv --label species --tol 1e-6
     maxmargin train digits.svm --multi-class crammer_singer
     maxmargin train train.svm.gz --liblinear "-s 3 -c 1 -B 1"
+    maxmargin train houses.csv --task regression --label price --epsilon 1000 --no-penalize-intercept
+    maxmargin train normal.svm --task one_class --nu 0.05
     maxmargin train queries.svm --task rank -C 100
     """
     from maxmargin.cli.output import Output
 
-    ranking = given["task"] == "rank"
-    if ranking:
+    if given["task"] == "rank":
         refuse_classification(context, given)
+    if given["task"] == "one_class":
+        refuse_supervision(context, given)
     notes = take_liblinear(context, given)
+    if given["task"] == "regression":
+        prepare_regression(context, given)
+    elif given["task"] == "classify":
+        _prepare_classification(context, given)
     output = Output(given["quiet"], given["as_json"])
     for note in notes:
         output.note(note)
@@ -96,10 +142,11 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     _check_checkpoint(given, target, data)
 
     start = time.perf_counter()
-    loaded = load(data, given, output, with_qid=ranking)
+    loaded = load(data, given, output, with_qid=given["task"] == "rank")
     note_qid(context, data, loaded, given, output)
     read = time.perf_counter()
-    trained = (train_ranker if ranking else _train)(loaded, data, given, output)
+    trainers = {"classify": _train, "regression": train_regressor, "one_class": train_one_class, "rank": train_ranker}
+    trained = trainers[given["task"]](loaded, data, given, output)
     done = time.perf_counter()
     from maxmargin.io.model_file import write_model
 
@@ -119,6 +166,9 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
 
 def _check_checkpoint(given: dict[str, Any], *others: str) -> None:
     path = given["checkpoint"]
+    if given["task"] not in ("classify", "rank") and (path is not None or given["resume"]):
+        option = "--resume" if path is None else "--checkpoint"
+        raise ValueError(f"{option} goes with --task classify and rank, not with {given['task']}")
     if path is None:
         if given["resume"]:
             raise ValueError("--resume needs --checkpoint FILE, the file to go on from")
@@ -154,6 +204,17 @@ def _shortfall(data: Data, training: Training, given: dict[str, Any]) -> str:
     exit_, certificate = training.worst()
     text = describe_shortfall(exit_, certificate, given["tol"], limits, scales)
     return text or "the tolerance was not reached."
+
+
+def _prepare_classification(context: click.Context, given: dict[str, Any]) -> None:
+    """The loss of a classifier; options of a regression are an error."""
+    given["loss"] = given["loss"] or "squared_hinge"
+    if given["loss"] not in LOSSES:
+        raise click.UsageError(f"--loss {given['loss']} needs --task regression", context)
+    if given["epsilon"] != 0:
+        raise click.UsageError("--epsilon needs --task regression", context)
+    if given["nu"] != 0.5:
+        raise click.UsageError("--nu needs --task one_class", context)
 
 
 def _train(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:
@@ -197,7 +258,7 @@ def _summary(data: Data, model: Model, target: str, tol: float, times: dict[str,
         "rows": data.X.shape[0],
         "features": data.X.shape[1],
         "nonzeros": int(stored),
-        **(pair_fields(model) if model.ranks else _accuracy(data, model)),
+        **_goal(data, model),
         "objective": float(training.primal.sum()),
         "gap": max(float(training.gap.max()), 0.0),
         "tol": tol,
@@ -207,6 +268,17 @@ def _summary(data: Data, model: Model, target: str, tol: float, times: dict[str,
         "support_vectors": int(training.n_support.sum()),
         "seconds": times,
     }
+
+
+def _goal(data: Data, model: Model) -> dict[str, Any]:
+    """What the model makes of its training data, or what it tells apart."""
+    if model.ranks:
+        return pair_fields(model)
+    if model.predicts_numbers:
+        return residual_fields(data, model)
+    if model.estimator == "OneClassSVM":
+        return outlier_fields(data, model)
+    return _accuracy(data, model)
 
 
 def _accuracy(data: Data, model: Model) -> dict[str, Any]:
@@ -224,6 +296,10 @@ def _lines(fields: dict[str, Any]) -> list[str]:
     solvers = [fields["solver"]] if isinstance(fields["solver"], str) else sorted(set(fields["solver"]))
     if "pairs" in fields:
         goal = pair_lines(fields)
+    elif "mean_squared_error" in fields:
+        goal = residual_lines(fields)
+    elif "outliers" in fields:
+        goal = outlier_lines(fields)
     else:
         classes = ", ".join(map(label_text, fields["classes"][:8])) + (", ..." if len(fields["classes"]) > 8 else "")
         right = f"{100 * fields['accuracy']:.4f} % ({fields['correct']:,} of {fields['rows']:,})"

@@ -23,12 +23,13 @@ task_option = click.option(
 liblinear_option = click.option(
     "--liblinear", metavar="OPTIONS", help="LIBLINEAR's options in its own words, such as '-s 3 -c 1 -B 1'."
 )
+#: The loss, for the commands that do no regression.
+classification_loss = click.option(
+    "--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin."
+)
 
-#: How to train.
+#: How to train, but for the loss.
 training = stacked(
-    click.option(
-        "--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin."
-    ),
     click.option(
         "--tol",
         type=Positive(zero=True),
@@ -86,6 +87,19 @@ def solver_options(given: dict[str, Any]) -> dict[str, Any]:
         penalize_bias=not given["no_penalize_intercept"],
         shrinking=not given["no_shrinking"],
     )
+    return {
+        **intercept_options(given),
+        "multi_class": given["multi_class"],
+        "loss": given["loss"],
+        "solver": method,
+        "tol": given["tol"],
+        "max_iter": given["max_iter"],
+        "pack": not given["no_pack"],
+    }
+
+
+def intercept_options(given: dict[str, Any]) -> dict[str, Any]:
+    """What the options of the intercept mean to a problem."""
     for name in ("no_intercept", "no_penalize_intercept"):
         if given[name] and given["intercept_scaling"] != 1.0:
             raise ValueError(f"--intercept-scaling has no meaning with --{name.replace('_', '-')}")
@@ -94,12 +108,6 @@ def solver_options(given: dict[str, Any]) -> dict[str, Any]:
     return {
         "bias": 0.0 if given["no_intercept"] else given["intercept_scaling"],
         "penalize_bias": not given["no_penalize_intercept"],
-        "multi_class": given["multi_class"],
-        "loss": given["loss"],
-        "solver": method,
-        "tol": given["tol"],
-        "max_iter": given["max_iter"],
-        "pack": not given["no_pack"],
     }
 
 
@@ -118,7 +126,7 @@ def labels_and_classes(data: Data, name: str) -> tuple[Any, Any]:
     if classes.dtype.kind == "f" and len(classes) > 100 and len(classes) > len(labels) / 3:
         raise ValueError(
             f"{name}: there are {len(classes)} different labels in {len(labels)} rows: these look like numbers to "
-            "predict (regression), which is not what a classifier does"
+            "predict, which --task regression does and a classifier does not"
         )
     return classes, labels
 
@@ -158,7 +166,7 @@ def given_on_the_line(context: click.Context, name: str) -> bool:
 
 def note_qid(context: click.Context, data: str, loaded: Data, given: dict[str, Any], output: Output) -> None:
     """A word to those who may have meant to rank."""
-    if given_on_the_line(context, "task") or given["task"] == "rank":
+    if given_on_the_line(context, "task") or given["task"] != "classify":
         return
     if loaded.qid is not None or (data != "-" and has_qid(data, given)):
         output.note(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -51,74 +53,13 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def decision_function(self, X: Any) -> Floats:
-        """Scores of the rows.
-
-        Of a classifier, positive means the second class, and with more than two classes there is a column for each. Of
-        a ranker, a higher score means a higher rank.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            ``X @ coef_.T + intercept_``.
-        """
-        scores = self._scores(X)
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def decision_bounds(self, X: Any) -> tuple[Floats, Floats, Floats]:
-        """Scores of the rows, and bounds that are proved to hold the scores of the exact optimum.
-
-        By strong convexity the weights of the optimum are within ``sqrt(2 (primal - dual))`` of those of the model, so
-        that its scores are within that times the length of a row (with its constant column). Where the bounds of a
-        classifier have one sign, or those of one class lie above all others, more training cannot change the label.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        scores, low, high : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            ``decision_function(X)`` and its bounds.
-        """
-        check_is_fitted(self, "coef_")
-        if not hasattr(self, "primal_objective_"):
-            raise ValueError("this model knows no certificate, as it was read from another program's file")
-        if not getattr(self, "penalize_intercept", True):
-            raise ValueError(
-                "decision_bounds has no proof for an intercept outside the regulariser; use penalize_intercept=True"
-            )
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
-        matrix = Matrix(X)
-        coef = _dense(self.coef_)
-        scores = matrix.scores(np.asfortranarray(coef), self.intercept_)
-        lengths = matrix.lengths(self._constant())[:, np.newaxis]
-        radius = np.sqrt(2.0 * safe_gap(np.atleast_1d(self.primal_objective_), np.atleast_1d(self.dual_objective_)))
-        if getattr(self, "multi_class", "ovr") != "ovr" and len(coef) == 1:
-            radius = np.sqrt(2.0) * radius  # the difference of two classes
-        sizes = np.sqrt(np.sum(coef**2, axis=1)) + np.abs(self.intercept_)
-        width = lengths * radius + (coef.shape[1] + 4) * EPSILON * np.maximum(lengths, 1.0) * sizes
-        if scores.shape[1] == 1:
-            scores, width = scores.ravel(), width.ravel()
-        return scores, scores - width, scores + width
-
-    def _constant(self) -> float:
-        """The value of the constant column, 0 without one."""
-        return 0.0
-
     def _scores(self, X: Any) -> Floats:
         """``X @ coef_.T + intercept_`` of rows that are checked first."""
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         if issparse(self.coef_):  # after sparsify()
             return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
-        return linear_scores(X, self.coef_, self.intercept_)
+        return linear_scores(X, np.atleast_2d(self.coef_), self.intercept_)
 
     def to_onnx(self) -> Any:
         """The fitted model as an ONNX graph in double precision, for programs without Python.
@@ -179,14 +120,19 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         return Model(
             estimator=estimator,
             parameters=parameters,
-            classes=getattr(self, "classes_", NO_CLASSES),
-            coef=_dense(self.coef_),
+            classes=self._model_classes(),
+            coef=np.atleast_2d(_dense(self.coef_)),
             intercept=self.intercept_,
             training=training,
             source=self._source,
             calibration=getattr(self, "calibration_", None),
             feature_names=None if names is None else [str(name) for name in names],
         )
+
+    def _model_classes(self) -> NDArray[Any]:
+        """The classes that a model file holds."""
+        classes: NDArray[Any] = getattr(self, "classes_", NO_CLASSES)
+        return classes
 
     def _set(self, model: Model) -> None:
         """Take the fitted attributes from a model; what it does not know is left unset."""
@@ -235,6 +181,80 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             warnings.warn(text, ConvergenceWarning, stacklevel=5)
 
 
+class DecisionMixin:
+    """Scores of rows that are no predictions by themselves."""
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the rows.
+
+        Of a classifier, positive means the second class, and with more than two classes there is a column for each. Of
+        a ranker, a higher score means a higher rank.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            ``X @ coef_.T + intercept_``.
+        """
+        scores: Floats = self._scores(X)  # type: ignore[attr-defined]
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+
+class BoundedDecisionMixin(DecisionMixin):
+    """Scores whose distance from those of the exact optimum is known."""
+
+    coef_: Floats
+    intercept_: Floats
+    primal_objective_: Any
+    dual_objective_: Any
+
+    def decision_bounds(self, X: Any) -> tuple[Floats, Floats, Floats]:
+        """Scores of the rows, and bounds that are proved to hold the scores of the exact optimum.
+
+        By strong convexity the weights of the optimum are within ``sqrt(2 (primal - dual))`` of those of the model, so
+        that its scores are within that times the length of a row (with its constant column). Where the bounds of a
+        classifier have one sign, or those of one class lie above all others, more training cannot change the label.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores, low, high : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            ``decision_function(X)`` and its bounds.
+        """
+        check_is_fitted(self, "coef_")
+        if not hasattr(self, "primal_objective_"):
+            raise ValueError("this model knows no certificate, as it was read from another program's file")
+        if not getattr(self, "penalize_intercept", True):
+            raise ValueError(
+                "decision_bounds has no proof for an intercept outside the regulariser; use penalize_intercept=True"
+            )
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
+        matrix = Matrix(X)
+        coef = _dense(self.coef_)
+        scores = matrix.scores(np.asfortranarray(coef), self.intercept_)
+        lengths = matrix.lengths(self._constant())[:, np.newaxis]
+        radius = np.sqrt(2.0 * safe_gap(np.atleast_1d(self.primal_objective_), np.atleast_1d(self.dual_objective_)))
+        if getattr(self, "multi_class", "ovr") != "ovr" and len(coef) == 1:
+            radius = np.sqrt(2.0) * radius  # the difference of two classes
+        sizes = np.sqrt(np.sum(coef**2, axis=1)) + np.abs(self.intercept_)
+        width = lengths * radius + (coef.shape[1] + 4) * EPSILON * np.maximum(lengths, 1.0) * sizes
+        if scores.shape[1] == 1:
+            scores, width = scores.ravel(), width.ravel()
+        return scores, scores - width, scores + width
+
+    def _constant(self) -> float:
+        """The value of the constant column, 0 without one."""
+        return 0.0
+
+
 def _dense(coef: Any) -> Floats:
     """The weights after ``sparsify`` or without it."""
     return np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef)
@@ -242,3 +262,10 @@ def _dense(coef: Any) -> Floats:
 
 def _light(matrix: Any) -> Csr:
     return Csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
+
+
+def seed_of(random_state: Any) -> int:
+    """A number as it is, None as 0, and the next number of a generator."""
+    if random_state is None or isinstance(random_state, Integral):
+        return int(random_state or 0)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

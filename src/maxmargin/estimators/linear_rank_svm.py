@@ -15,7 +15,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
-from maxmargin.estimators.base import CertifiedEstimator
+from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator
 from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import Model
@@ -27,7 +27,7 @@ from maxmargin.solvers.methods import solvers_for
 from maxmargin.training.checkpoint import INTERVAL, solve_ranking
 
 
-class LinearRankSVM(CertifiedEstimator):
+class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
     """Linear ranking by pairs (ordinal regression, ROC area), trained to a certified duality gap.
 
     Minimises ``1/2 |w|^2 + C/m sum max(0, 1 - (w.x_i - w.x_j))`` over the ``m`` pairs with ``y_i > y_j`` (OP4 of

@@ -13,13 +13,12 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from maxmargin.estimators.base import CertifiedEstimator
+from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator, seed_of
 from maxmargin.estimators.incremental import IncrementalMixin
 from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.io.files import PathLike
@@ -47,7 +46,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, CertifiedEstimator):
+class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecisionMixin, CertifiedEstimator):
     """Linear support vector classifier, trained to a certified duality gap.
 
     Minimises ``1/2 |w|^2 + sum_i C_i loss(1 - y_i w.x_i)`` with
@@ -538,10 +537,3 @@ def check_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     if len(classes) < 2:
         raise ValueError(f"y holds one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes")
     return classes, labels
-
-
-def seed_of(random_state: Any) -> int:
-    """A number as it is, None as 0, and the next number of a generator."""
-    if random_state is None or isinstance(random_state, Integral):
-        return int(random_state or 0)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -14,7 +14,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
-from maxmargin.estimators.linear_svc import LinearSVC, check_classes, seed_of
+from maxmargin.estimators.base import seed_of
+from maxmargin.estimators.linear_svc import LinearSVC, check_classes
 from maxmargin.estimators.searching import SearchesC, Steps, scorer_of
 from maxmargin.models.calibration import CALIBRATIONS, fit_calibration
 from maxmargin.models.model import Model, labels_of_scores

@@ -7,13 +7,20 @@ from typing import Any
 from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.linear_rank_svm import LinearRankSVM
 from maxmargin.estimators.linear_svc import LinearSVC
+from maxmargin.estimators.linear_svr import LinearSVR
+from maxmargin.estimators.one_class_svm import OneClassSVM
 from maxmargin.io.files import PathLike
 from maxmargin.io.models import read_any_model, write_any_model
 from maxmargin.models.model import Model
 from maxmargin.solvers.cutting_plane import CuttingPlane
 
 #: Estimators by the name in the file.
-ESTIMATORS: dict[str, type[CertifiedEstimator]] = {"LinearSVC": LinearSVC, "LinearRankSVM": LinearRankSVM}
+ESTIMATORS: dict[str, type[CertifiedEstimator]] = {
+    "LinearSVC": LinearSVC,
+    "LinearRankSVM": LinearRankSVM,
+    "LinearSVR": LinearSVR,
+    "OneClassSVM": OneClassSVM,
+}
 
 
 def save_model(model: Any, path: PathLike, *, format: str = "maxmargin", dual: bool = True) -> None:  # noqa: A002
@@ -24,7 +31,7 @@ def save_model(model: Any, path: PathLike, *, format: str = "maxmargin", dual: b
 
     Parameters
     ----------
-    model : LinearSVC or LinearRankSVM
+    model : LinearSVC, LinearSVR, OneClassSVM or LinearRankSVM
         A fitted estimator.
     path : path
         Where to; ``.mm`` is the usual suffix.
@@ -83,7 +90,7 @@ def load_model(path: PathLike) -> Any:
 
     Returns
     -------
-    LinearSVC or LinearRankSVM
+    LinearSVC, LinearSVR, OneClassSVM or LinearRankSVM
         The fitted estimator; its predictions have the same bits as those of the one that was saved. From LIBLINEAR's
         files it knows classes and weights only, not how they were trained.
 

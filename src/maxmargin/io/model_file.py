@@ -28,8 +28,9 @@ from maxmargin.solvers.methods import method_of_json, method_to_json
 from maxmargin.solvers.solution import Report
 
 #: Version of the layout. Files of every earlier version stay readable. Version 2 brought models that rank, version 3
-#: those of one problem over all classes, version 4 methods with options as solvers.
-FORMAT = 4
+#: those of one problem over all classes, version 4 methods with options as solvers, version 5 regression and
+#: one-class models.
+FORMAT = 5
 #: Parameters that are left out where they have these values, so that earlier versions, which do not know them, can read
 #: the file.
 LATER_DEFAULTS = {"penalty": "l2", "dual": "auto", "solver": "auto"}
@@ -120,6 +121,8 @@ def from_bytes(contents: bytes) -> Model:
 
 def _format_of(model: Model) -> int:
     """The oldest version that can read it."""
+    if model.estimator in ("LinearSVR", "OneClassSVM"):
+        return 5
     if isinstance(model.parameters.get("solver"), Method):
         return 4
     if model.ranks:
@@ -316,8 +319,12 @@ class Fields:
             raise ModelFileError("its header has no proper 'shape'")
         problems, features = shape
         classes = self.classes()
-        ranks = len(classes) == 0 and problems == 1 and self.get("estimator", str) == "LinearRankSVM"
-        if not ranks and (len(classes) < 2 or problems not in (len(classes), 1 if len(classes) == 2 else len(classes))):
+        expected = {len(classes), 1} if len(classes) == 2 else {len(classes)} - {0, 1}
+        if self.get("estimator", str) in ("LinearRankSVM", "LinearSVR"):
+            expected = set() if len(classes) else {1}
+        if self.get("estimator", str) == "OneClassSVM":
+            expected = {1} if classes.tolist() == [-1, 1] else set()
+        if problems not in expected:
             raise ModelFileError(f"it has {len(classes)} classes, but weights for {problems} problems")
         names = self.header.get("feature_names")
         return Model(
@@ -456,7 +463,9 @@ class Fields:
             converged=self.get("converged", bool, training),
             n_iter=self.count("n_iter", training),
             solvers=self.texts(training.get("solvers"), "solvers", problems),
-            n_support=self.counts("n_support", (max(n_classes, 1),)),
+            n_support=self.counts(
+                "n_support", (1 if self.header["estimator"] == "OneClassSVM" else max(n_classes, 1),)
+            ),
             history=self.history(problems, self.texts(training.get("history_solvers"), "history_solvers")),
             dual_coef=dual_coef,
             pairs=self.pairs(training.get("pairs")),

@@ -53,12 +53,13 @@ def onnx_graph(model: Model) -> Any:
     if single:
         constants.append(_constant("last_axis", np.array([1])))
         nodes.append(helper.make_node("Squeeze", ["columns", "last_axis"], ["scores"]))
-    if not model.ranks:
+    if len(model.classes):
         classes = _constant("classes", _labels(model.classes))
         constants.append(classes)
         if single:
             constants.append(_constant("zero", np.array(0.0)))
-            nodes.append(helper.make_node("Greater", ["scores", "zero"], ["positive"]))
+            compare = "GreaterOrEqual" if model.estimator == "OneClassSVM" else "Greater"
+            nodes.append(helper.make_node(compare, ["scores", "zero"], ["positive"]))
             nodes.append(helper.make_node("Cast", ["positive"], ["index"], to=TensorProto.INT64))
         else:
             nodes.append(helper.make_node("ArgMax", ["scores"], ["index"], axis=1, keepdims=0))

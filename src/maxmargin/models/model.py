@@ -19,11 +19,15 @@ from maxmargin.problems.csr import Csr
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.multiclass import MulticlassProblem, second_minus_first
+from maxmargin.problems.one_class import OneClassProblem
 from maxmargin.problems.ranking import RankingProblem
+from maxmargin.problems.regression import RegressionProblem
 from maxmargin.solvers.solution import Report, Solution
 
-#: The classes of a model that ranks.
+#: The classes of a model that ranks or predicts numbers.
 NO_CLASSES: NDArray[Any] = np.zeros(0)
+#: The classes of a one-class model: outliers, and what is none.
+INLIER_OR_NOT: NDArray[Any] = np.array([-1, 1])
 
 
 def weight_rows(solved: Sequence[Floats]) -> Floats:
@@ -132,6 +136,22 @@ class Training:
     dual_coef: Csr | None = field(default=None, repr=False)
     pairs: PairSummary | None = None
 
+    @classmethod
+    def of_one(cls, solution: Solution, dual_coef: Csr, pairs: PairSummary | None = None) -> Training:
+        """That of a model of one problem and no classes."""
+        return cls(
+            primal=np.array([solution.certificate.primal]),
+            dual=np.array([solution.certificate.dual]),
+            converged=solution.converged,
+            n_iter=solution.n_iter,
+            solvers=[solution.solver],
+            n_support=np.array([len(dual_coef.data)]),
+            history=[solution.history],
+            exits=[solution.exit],
+            dual_coef=dual_coef,
+            pairs=pairs,
+        )
+
     def worst(self) -> tuple[str, Certificate]:
         """Why the problem with the largest gap among those that fell short ended, and its certificate."""
         entries = [
@@ -148,7 +168,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Model:
-    """A trained linear classifier.
+    """A trained linear classifier, ranker or regressor.
 
     Attributes
     ----------
@@ -157,7 +177,7 @@ class Model:
     parameters : dict
         The estimator's parameters.
     classes : ndarray of shape (n_classes,)
-        The labels; none for a model that ranks.
+        The labels; none for a model that ranks or predicts numbers.
     coef : ndarray of shape (1, n_features) or (n_classes, n_features)
         Weights.
     intercept : ndarray of shape (1,) or (n_classes,)
@@ -245,27 +265,57 @@ class Model:
             classes=NO_CLASSES,
             coef=coef,
             intercept=np.zeros(1),
-            training=Training(
-                primal=np.array([solution.certificate.primal]),
-                dual=np.array([solution.certificate.dual]),
-                converged=solution.converged,
-                n_iter=solution.n_iter,
-                solvers=[solution.solver],
-                n_support=np.array([len(dual_coef.data)]),
-                history=[solution.history],
-                exits=[solution.exit],
-                dual_coef=dual_coef,
-                pairs=PairSummary(
+            training=Training.of_one(
+                solution,
+                dual_coef,
+                PairSummary(
                     float(counts.all.sum()), float(counts.swapped.sum()), float(counts.tied.sum()), len(counts.groups)
                 ),
             ),
             **others,
         )
 
+    @classmethod
+    def of_regression(
+        cls, problem: RegressionProblem, solution: Solution, parameters: dict[str, Any], **others: Any
+    ) -> Model:
+        """The model of a solved regression."""
+        dual_coef = Csr.of_rows([problem.dual_coef(solution.alpha)])
+        return cls(
+            estimator="LinearSVR",
+            parameters=parameters,
+            classes=NO_CLASSES,
+            coef=solution.weights[np.newaxis, :-1],
+            intercept=problem.bias * solution.weights[-1:],
+            training=Training.of_one(solution, dual_coef),
+            **others,
+        )
+
+    @classmethod
+    def of_one_class(
+        cls, problem: OneClassProblem, solution: Solution, parameters: dict[str, Any], **others: Any
+    ) -> Model:
+        """The model of a solved one-class problem."""
+        return cls(
+            estimator="OneClassSVM",
+            parameters=parameters,
+            classes=INLIER_OR_NOT,
+            coef=solution.weights[np.newaxis, :-1],
+            # Rows that hold the hyperplane have a score of zero but for rounding: they are no outliers.
+            intercept=solution.weights[-1:] + 1e-10 * np.abs(solution.weights[-1:]),
+            training=Training.of_one(solution, Csr.of_rows([problem.dual_coef(solution.alpha)])),
+            **others,
+        )
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether its scores are predictions of numbers."""
+        return self.estimator == "LinearSVR"
+
     @property
     def ranks(self) -> bool:
         """Whether it orders rows instead of labelling them."""
-        return len(self.classes) == 0
+        return len(self.classes) == 0 and not self.predicts_numbers
 
     def scores(self, X: Any) -> Floats:
         """Scores of rows, one column per row of ``coef``."""
@@ -278,6 +328,12 @@ class Model:
         return self.calibration.probabilities(self.scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of rows, or their scores if the model ranks."""
+        """Labels of rows, or their scores if the model ranks or predicts numbers."""
         scores = self.scores(X)
-        return scores.ravel() if self.ranks else labels_of_scores(scores, self.classes)
+        return scores.ravel() if len(self.classes) == 0 else np.asarray(self.classes[self.label_index(scores)])
+
+    def label_index(self, scores: Floats) -> NDArray[np.intp]:
+        """The number of the class that scores stand for; of a one-class model, a score of zero is no outlier."""
+        if self.estimator == "OneClassSVM":
+            return (scores.ravel() >= 0).astype(np.intp)
+        return best_index(scores)

@@ -22,14 +22,14 @@ class TopFeaturesDisplay:
     """The largest weights of a linear model, by class.
 
     With two classes there is one panel: features that speak for the second class to the right, for the first to the
-    left. With more there is one for each class, and a ranker has one.
+    left. With more there is one for each class, and a ranker or a regression has one.
 
     Parameters
     ----------
     coef : array of shape (1, n_features) or (n_classes, n_features)
         Weights.
     classes : sequence, optional
-        Labels of the classes; none for a ranker.
+        Labels of the classes; none for a ranker or a regression.
     feature_names : sequence of str, optional
         Names of the features; their numbers if there are none.
 
@@ -124,7 +124,7 @@ class TopFeaturesDisplay:
 
     def _title(self, number: int) -> str:
         if self.classes is None:
-            return "for a higher rank: right"
+            return "for a higher score: right"
         if len(self.coef) == 1:
             return f"for {self.classes[0]}: left, for {self.classes[1]}: right"
         return f"for {self.classes[number]}"

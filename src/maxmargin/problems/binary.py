@@ -96,13 +96,7 @@ class BinaryProblem(Problem):
         state = _core.BinaryState(
             self.matrix.rows, self.y, None, self.C, self.loss.core, self.bias, free_bias=not self.penalize_bias
         )
-        if start is not None:
-            alpha, weights = (getattr(start, "alpha", start), getattr(start, "weights", None))
-            alpha = _finite(alpha, "alpha", self.y.shape, f"{self.shape[0]} finite numbers, one per row of X")
-            if weights is not None:
-                width = self.shape[1] + 1
-                weights = _finite(weights, "weights", (width,), f"{width} finite numbers, one per feature and the bias")
-            state.start(alpha, weights)
+        start_state(state, start, self.shape)
         return state
 
     def found(self, state: _core.BinaryState) -> tuple[Floats, Floats]:
@@ -143,7 +137,7 @@ class BinaryProblem(Problem):
             flat = slopes[first] <= 1e-14 * C.sum() and first + 1 < len(p)
             return float((p[first] + p[first + 1]) / 2 if flat else p[first]) / self.bias
         low, high = float(p.min()), float(p.max())
-        if self.loss.lower == 0:  # perhaps without any loss
+        if self.loss.lower_per_C == 0:  # perhaps without any loss
             left, right = p[y > 0].max(initial=-np.inf), p[y < 0].min(initial=np.inf)
             if left <= right:
                 ends = [end for end in (left, right) if np.isfinite(end)]
@@ -151,7 +145,7 @@ class BinaryProblem(Problem):
         for _ in range(200):
             b = (low + high) / 2
             slope = -np.sum(
-                C * y * np.clip(y * (p - b) / self.loss.diagonal_times_C, self.loss.lower, self.loss.upper_per_C)
+                C * y * np.clip(y * (p - b) / self.loss.diagonal_times_C, self.loss.lower_per_C, self.loss.upper_per_C)
             )
             low, high = (b, high) if slope < 0 else (low, b)
         return (low + high) / 2 / self.bias
@@ -168,7 +162,7 @@ class BinaryProblem(Problem):
     def dual(self, alpha: ArrayLike) -> float:
         """The dual objective, a lower bound of every primal value; ``-inf`` where ``alpha`` is not feasible."""
         alpha = np.asarray(alpha, dtype=np.float64)
-        if np.any(alpha < np.where(self.C > 0, self.loss.lower, 0.0)) or np.any(alpha > self.loss.upper(self.C)):
+        if np.any(alpha < self.loss.lower(self.C)) or np.any(alpha > self.loss.upper(self.C)):
             return -np.inf
         signed = self.y * alpha
         if not self.penalize_bias and abs(signed.sum()) > 1e-12 * np.abs(signed).sum():
@@ -194,6 +188,18 @@ def check_bias(bias: float) -> float:
     if not abs(bias) <= LARGEST_BIAS:
         raise ValueError(f"bias must be finite and at most {LARGEST_BIAS:g}, not {bias}")
     return float(bias)
+
+
+def start_state(state: _core.BinaryState, start: Any, shape: tuple[int, int]) -> None:
+    """Tell a state what is known of the solution: one of a similar problem, dual variables, or nothing."""
+    if start is None:
+        return
+    rows, width = shape[0], shape[1] + 1
+    alpha, weights = (getattr(start, "alpha", start), getattr(start, "weights", None))
+    alpha = _finite(alpha, "alpha", (rows,), f"{rows} finite numbers, one per row of X")
+    if weights is not None:
+        weights = _finite(weights, "weights", (width,), f"{width} finite numbers, one per feature and the bias")
+    state.start(alpha, weights)
 
 
 def _finite(values: Any, name: str, shape: tuple[int, ...], expected: str) -> Floats:

@@ -41,7 +41,7 @@ from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.multiclass import MulticlassProblem
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
-from maxmargin.solvers.method import Exit, Method, Plan, Stage, check_flags
+from maxmargin.solvers.method import LOSSES_OF, Exit, Method, Plan, Stage, check_flags
 from maxmargin.solvers.newton import MOST_WEIGHTS, SMALL, Newton, weight_count
 from maxmargin.solvers.sequential_dual import SequentialDual
 
@@ -120,7 +120,14 @@ class Auto(Method):
     ('dcd', 'newton')
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("binary", "crammer_singer", "weston_watkins", "ranking")
+    kinds: ClassVar[tuple[str, ...]] = (
+        "binary",
+        "regression",
+        "one_class",
+        "crammer_singer",
+        "weston_watkins",
+        "ranking",
+    )
     is_dual: ClassVar[bool | None] = None
 
     dual: bool | None = None
@@ -140,7 +147,7 @@ class Auto(Method):
         """Choose, and change when the pace is too slow."""
         if problem.kind == "ranking":
             return CuttingPlane().plan(problem, state, run)
-        if problem.kind != "binary":
+        if problem.kind not in LOSSES_OF:
             return self._classes(problem, state, run)
         if self.dual is False:
             return Newton().plan(problem, state, run, primal_only=True)
@@ -160,7 +167,7 @@ class Auto(Method):
         return super().refuses(kind, loss, penalize_bias)
 
     def _few_features(self, problem: BinaryProblem, state: _core.BinaryState, run: Run) -> Plan:
-        eigenvalue = float(problem.C.sum()) * _curvature(problem) / problem.shape[1]
+        eigenvalue = float(problem.C.sum()) * _curvature(problem) / (problem.shape[1] * _scale(problem))
         easy = eigenvalue <= DCD_EIGENVALUE[problem.loss.is_curved]
         cost = newton_passes(problem)
         if problem.matrix.stored > SMALL and (easy or cost >= EXPENSIVE):
@@ -207,11 +214,22 @@ class Auto(Method):
         yield from Newton().plan(problem, state, run)
 
 
-def _hardness(problem: BinaryProblem) -> float:
+def _hardness(problem: Any) -> float:
     """``C * mean(Q_ii)``: the bound of the dual variables over the length of a typical step."""
-    return float(problem.C.mean()) * _curvature(problem)
+    return float(problem.C.mean()) * _curvature(problem) / _scale(problem)
 
 
 def _curvature(problem: Any) -> float:
     """The mean of ``Q_ii``."""
     return float(problem.matrix.mean_squared_norm() + problem.bias**2)
+
+
+def _scale(problem: Any) -> float:
+    """The scale of the targets, where it matters.
+
+    Weights grow with the targets. A loss with a curvature grows with their square, as the regulariser does, but one
+    without grows by the factor alone: targets of 1000 and C are the same problem as targets of 1 and C / 1000.
+    """
+    if problem.kind != "regression" or problem.loss.is_curved:
+        return 1.0
+    return float(abs(problem.y).mean()) or 1.0

@@ -7,10 +7,9 @@ visits rows by adaptive frequencies (Glasmachers & Dogan). All run the same C++ 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from maxmargin import _core
-from maxmargin.problems.binary import BinaryProblem
 from maxmargin.solvers.method import Exit, Method, check_choice, check_epsilon, check_flags
 from maxmargin.solvers.packing import packing_pays
 
@@ -57,6 +56,8 @@ class DualCoordinateDescent(Method):
     'dcd'
     """
 
+    kinds: ClassVar[tuple[str, ...]] = ("binary", "regression", "one_class")
+
     order: str = "permuted"
     shrinking: bool = True
     averaging: bool = True
@@ -78,7 +79,7 @@ class DualCoordinateDescent(Method):
 
     def run(
         self,
-        problem: BinaryProblem,
+        problem: Any,
         state: _core.BinaryState,
         run: Run,
         max_passes: float = float("inf"),

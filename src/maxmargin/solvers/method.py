@@ -8,10 +8,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from maxmargin import _core
-from maxmargin.problems.losses import LOSSES, Loss
+from maxmargin.problems.losses import LOSSES, REGRESSION_LOSSES, Loss
 
 if TYPE_CHECKING:
     from maxmargin.solvers.run import Run
+
+#: The losses that each kind of problem with one score per row may have.
+LOSSES_OF = {"binary": LOSSES, "regression": REGRESSION_LOSSES, "one_class": {"hinge": LOSSES["hinge"]}}
 
 #: What an exit of the core means to the caller of ``solve``.
 Exit = _core.Exit
@@ -42,13 +45,14 @@ class Method:
     >>> DualCoordinateDescent(shrinking=False) == DualCoordinateDescent(shrinking=False)
     True
     >>> DualCoordinateDescent().refuses("ranking")
-    'it solves binary problems'
+    'it solves binary problems and regression and one-class problems'
     """
 
-    #: The kinds of problems it takes: "binary", "crammer_singer", "weston_watkins", "ranking".
+    #: The kinds of problems it takes: "binary", "regression", "one_class", "crammer_singer",
+    #: "weston_watkins", "ranking".
     kinds: ClassVar[tuple[str, ...]] = ("binary",)
-    #: The losses of binary problems it takes.
-    losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
+    #: The losses of binary problems and of regression it takes.
+    losses: ClassVar[tuple[str, ...]] = (*LOSSES, *REGRESSION_LOSSES)
     #: Whether it takes a bias outside the regulariser.
     takes_free_bias: ClassVar[bool] = True
     #: Whether it works on the dual variables; the others work on the weights. None is both.
@@ -71,8 +75,10 @@ class Method:
         """Why it does not take such a problem; None if it does."""
         if kind not in self.kinds:
             return f"it solves {' and '.join(_KINDS[kind] for kind in self.kinds)}"
-        if kind == "binary" and loss is not None and not any(loss.is_like(LOSSES[name]) for name in self.losses):
-            return f"it works with {' or '.join(f'loss={name!r}' for name in self.losses)} only, not with {loss.name!r}"
+        family = LOSSES_OF.get(kind, {})
+        names = [name for name in self.losses if name in family]
+        if family and loss is not None and not any(loss.is_like(family[name], with_tube=False) for name in names):
+            return f"it works with {' or '.join(f'loss={name!r}' for name in names)} only, not with {loss.name!r}"
         if not penalize_bias and not self.takes_free_bias:
             return "it knows no intercept outside the regulariser"
         return None
@@ -113,6 +119,8 @@ def check_epsilon(epsilon: Any) -> None:
 
 _KINDS = {
     "binary": "binary problems",
+    "regression": "regression",
+    "one_class": "one-class problems",
     "crammer_singer": "problems of Crammer & Singer",
     "weston_watkins": "problems of Weston & Watkins",
     "ranking": "ranking problems",

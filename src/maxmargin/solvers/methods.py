@@ -39,19 +39,17 @@ def solvers_for(kind: str, loss: Loss | None = None, penalize_bias: bool = True)
 
 def method_of(solver: str | Method, kind: str, loss: Loss | None = None, penalize_bias: bool = True) -> Method:
     """The method that a name stands for, or the method itself; an error that says what would work if it does not."""
+    method = SOLVERS.get(solver) if isinstance(solver, str) else solver
+    if isinstance(method, Method):
+        reason = method.refuses(kind, loss, penalize_bias)
+        if reason is None:
+            return method
     works = solvers_for(kind, loss, penalize_bias)
-    if isinstance(solver, str):
-        if solver not in SOLVERS:
-            raise ValueError(f"solver={solver!r} is unknown; choose from {works}")
-        method = SOLVERS[solver]
-    elif isinstance(solver, Method):
-        method = solver
-    else:
-        raise TypeError(f"solver must be a name or a method object, not {solver!r}; choose from {works}")
-    reason = method.refuses(kind, loss, penalize_bias)
-    if reason is not None:
+    if isinstance(method, Method):
         raise ValueError(f"solver={solver!r} does not take this problem: {reason}; choose from {works}")
-    return method
+    if isinstance(solver, str):
+        raise ValueError(f"solver={solver!r} is unknown; choose from {works}")
+    raise TypeError(f"solver must be a name or a method object, not {solver!r}; choose from {works}")
 
 
 def method_to_json(method: Method) -> dict[str, Any]:

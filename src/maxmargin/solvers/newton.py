@@ -14,7 +14,7 @@ from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.losses import LOSSES
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
-from maxmargin.solvers.method import Exit, Method, Plan, Stage
+from maxmargin.solvers.method import LOSSES_OF, Exit, Method, Plan, Stage
 from maxmargin.solvers.primal_coordinate_descent import PrimalCoordinateDescent
 from maxmargin.solvers.sequential_dual import SequentialDual
 
@@ -42,7 +42,7 @@ class Newton(Method):
     True
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("binary", "crammer_singer", "weston_watkins")
+    kinds: ClassVar[tuple[str, ...]] = ("binary", "regression", "one_class", "crammer_singer", "weston_watkins")
     is_dual: ClassVar[bool | None] = False
 
     @property
@@ -52,24 +52,26 @@ class Newton(Method):
 
     def plan(self, problem: Any, state: Any, run: Run, primal_only: bool = False) -> Plan:
         """Newton's method, then another one, of the primal only if so wanted, where rounding stops it."""
-        small = problem.kind == "binary" and problem.matrix.stored <= SMALL
+        small = problem.kind in LOSSES_OF and problem.matrix.stored <= SMALL
         if (yield Stage(self, {"tol": min(run.tol, EXACT) if small else run.tol})) is Exit.BUDGET:
             if Certificate(state.primal, state.dual).gap <= run.tol:
                 return
             run.rounding = True
+            if problem.kind == "one_class" and problem.vanishes(state.dual):
+                return
             successor = self._successor(problem, primal_only)
             if successor is not None:
                 yield Stage(successor)
 
     def run(self, problem: Any, state: Any, run: Run, max_iter: int | None = None, tol: float | None = None) -> Exit:
         """Newton's method alone; at most ``max_iter`` steps, and to a gap of ``tol``, if given."""
-        if problem.kind != "binary":
+        if problem.kind not in LOSSES_OF:
             _check_size(problem)
             return _core.multiclass_newton(state, run.stage(self.name, max_iter, tol), run.core)
         return _core.newton(state, run.stage(self.name, max_iter, tol), run.core)
 
     def _successor(self, problem: Any, primal_only: bool) -> Method | None:
-        if problem.kind != "binary":
+        if problem.kind not in LOSSES_OF:
             return None if primal_only else SequentialDual()
         if problem.loss.is_like(LOSSES["hinge"]) and problem.penalize_bias:
             return CuttingPlane()

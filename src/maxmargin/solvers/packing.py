@@ -3,7 +3,8 @@
 The copy (``src/core/rows/packed_rows.hpp``) makes an epoch on sparse text about 1.5 to 3 times as fast and costs about
 as much as three epochs. So it is made for sparse rows with many features, and only where all of this holds:
 
-- The epochs to come are many: the losses are not so weak that a few epochs will do, or several problems share it.
+- The epochs to come are many: the losses are not so weak that a few epochs will do, and the problem is none of one
+  class, where few do; or several problems share it.
 - The rows do not fit into the caches anyway.
 - It takes at most half of the memory that the machine has free.
 
@@ -13,10 +14,9 @@ forbids it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maxmargin.problems.binary import BinaryProblem
     from maxmargin.problems.matrix import Matrix
 
 #: With fewer features the weights stay in the fastest cache.
@@ -45,15 +45,17 @@ def free_memory() -> float:
         return float("inf")
 
 
-def packing_pays(problem: BinaryProblem) -> bool:
+def packing_pays(problem: Any) -> bool:
     """Whether sweeps over a problem's rows should run on a packed copy."""
     matrix = problem.matrix
     if not matrix.is_sparse or matrix.shape[1] < FEWEST_FEATURES:
         return False
     if matrix.problems * matrix.stored < FEWEST_VALUES:
         return False
+    if matrix.problems == 1 and problem.kind == "one_class":
+        return False
     if matrix.problems == 1 and float(problem.C.mean()) * matrix.mean_squared_norm() <= EASY:
         return False
     if matrix.fits is None:
         matrix.fits = packed_bytes(matrix) <= 0.5 * free_memory()
-    return matrix.fits
+    return bool(matrix.fits)

@@ -7,10 +7,9 @@ nonzero entry, the only method to do so.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from maxmargin import _core
-from maxmargin.problems.binary import BinaryProblem
 from maxmargin.solvers.method import Exit, Method, check_flags
 
 if TYPE_CHECKING:
@@ -36,7 +35,8 @@ class PrimalCoordinateDescent(Method):
     'pcd'
     """
 
-    losses: ClassVar[tuple[str, ...]] = ("squared_hinge", "least_squares")
+    kinds: ClassVar[tuple[str, ...]] = ("binary", "regression")
+    losses: ClassVar[tuple[str, ...]] = ("squared_hinge", "least_squares", "squared_epsilon_insensitive")
     is_dual: ClassVar[bool | None] = False
 
     plane: bool = True
@@ -49,6 +49,6 @@ class PrimalCoordinateDescent(Method):
         """The short name: "pcd"."""
         return "pcd"
 
-    def run(self, problem: BinaryProblem, state: _core.BinaryState, run: Run) -> Exit:  # noqa: ARG002
+    def run(self, problem: Any, state: _core.BinaryState, run: Run) -> Exit:  # noqa: ARG002
         """Sweep over the features."""
         return _core.primal_coordinate_descent(state, self.plane, run.stage(self.name), run.core)

@@ -10,7 +10,9 @@ from maxmargin import _core
 from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.multiclass import MulticlassProblem
+from maxmargin.problems.one_class import OneClassProblem
 from maxmargin.problems.ranking import RankingProblem
+from maxmargin.problems.regression import RegressionProblem
 from maxmargin.solvers.method import Exit, Method, Stage
 from maxmargin.solvers.methods import method_of, method_to_json
 from maxmargin.solvers.run import Callback, Recorder, Run
@@ -18,7 +20,7 @@ from maxmargin.solvers.solution import Snapshot, Solution
 
 
 def solve(
-    problem: BinaryProblem | MulticlassProblem | RankingProblem,
+    problem: BinaryProblem | RegressionProblem | OneClassProblem | MulticlassProblem | RankingProblem,
     solver: str | Method = "auto",
     *,
     tol: float = 1e-3,
@@ -39,15 +41,16 @@ def solve(
 
     Parameters
     ----------
-    problem : BinaryProblem, MulticlassProblem or RankingProblem
+    problem : BinaryProblem, RegressionProblem, OneClassProblem, MulticlassProblem or RankingProblem
         What to minimise.
     solver : str or Method, default="auto"
         The method, as an object with its options, such as ``DualCoordinateDescent(order="cyclic")``, or by its short
         name. Binary problems: "dcd" is dual coordinate descent with shrinking, "avsf" the same with adaptive selection
         frequencies, "online" with rows picked at random, "newton" Newton's method in the primal, "pcd" primal
-        coordinate descent (not for the hinge), "cutting_plane" and "pegasos" (both for the hinge only). Several classes
-        at once: "sdm", the sequential dual method, "newton", for few weights in all, and, for Crammer & Singer, "eg",
-        exponentiated gradient, and "cutting_plane". Ranking: "cutting_plane". "auto" chooses.
+        coordinate descent (not for the hinge), "cutting_plane" and "pegasos" (both for the hinge only). Regression: the
+        same but the last two, "pcd" for the squared losses only; one class: "dcd", "avsf", "online", "newton". Several
+        classes at once: "sdm", the sequential dual method, "newton", for few weights in all, and, for Crammer & Singer,
+        "eg", exponentiated gradient, and "cutting_plane". Ranking: "cutting_plane". "auto" chooses.
     tol : float, default=1e-3
         Stop when ``(primal - dual) / |primal|`` is at most this, computed exactly.
     max_iter : int, default=10000
@@ -156,7 +159,7 @@ class Call:
 
     Parameters
     ----------
-    problem : BinaryProblem, MulticlassProblem or RankingProblem
+    problem : BinaryProblem, RegressionProblem, OneClassProblem, MulticlassProblem or RankingProblem
         What to minimise.
     method : Method
         A method that takes it.

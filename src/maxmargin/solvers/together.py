@@ -43,7 +43,9 @@ def groups_of(count: int, together: bool) -> list[range]:
 
 def goes_together(method: Method, problem: BinaryProblem, count: int) -> bool:
     """Whether ``count`` problems like this one, over the same rows with the same C, are faster side by side."""
-    return count >= FEWEST and isinstance(method, Auto) and problem.penalize_bias and method.sweeps_first(problem)
+    if count < FEWEST or problem.kind != "binary" or not isinstance(method, Auto):
+        return False
+    return problem.penalize_bias and method.sweeps_first(problem)
 
 
 def solve_together(

@@ -20,7 +20,6 @@ from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.multiclass import FORMULATIONS, MulticlassProblem
-from maxmargin.solvers.auto import Auto
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import method_of
@@ -29,6 +28,7 @@ from maxmargin.solvers.solve import solve
 from maxmargin.solvers.threads import map_threads
 from maxmargin.solvers.together import goes_together, groups_of, solve_together
 from maxmargin.training.checkpoint import INTERVAL, Checkpoint, fingerprint
+from maxmargin.training.method_choice import narrow_method
 
 #: How more than two classes are treated.
 MULTI_CLASS = ("ovr", *FORMULATIONS)
@@ -122,19 +122,8 @@ def choose_method(
             f"multi_class={multi_class!r} regularises its intercepts; one outside the regulariser needs "
             "multi_class='ovr'"
         )
-    method = method_of(solver, kind, LOSSES[loss] if kind == "binary" else None, penalize_bias)
-    if isinstance(solver, str):
-        method = method.with_shrinking(shrinking)
-    elif not shrinking and method.options().get("shrinking"):
-        raise ValueError(f"shrinking=False goes with the name of a solver; {type(solver).__name__} has its own option")
-    if dual == "auto":
-        return method
-    if isinstance(method, Auto):
-        return Auto(dual=bool(dual), shrinking=method.shrinking)
-    if method.is_dual is not bool(dual):
-        side = "dual variables" if method.is_dual else "weights"
-        raise ValueError(f"dual={dual} contradicts solver={solver!r}, which works on the {side}; use dual='auto'")
-    return method
+    binary_loss = LOSSES[loss] if kind == "binary" else None
+    return narrow_method(solver, kind, binary_loss, penalize_bias=penalize_bias, dual=dual, shrinking=shrinking)
 
 
 def train_classifier(

@@ -1,0 +1,280 @@
+"""Linear support vector regression, by scikit-learn's conventions."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.callback import with_callbacks
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from maxmargin.estimators.base import CertifiedEstimator, seed_of
+from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.models.model import Model
+from maxmargin.problems.losses import REGRESSION_LOSSES, Floats
+from maxmargin.problems.regression import RegressionProblem, regression_loss
+from maxmargin.solvers.deadline import Deadline
+from maxmargin.solvers.method import Method
+from maxmargin.solvers.methods import SOLVERS
+from maxmargin.solvers.solve import solve
+from maxmargin.training.method_choice import narrow_method
+
+
+class LinearSVR(RegressorMixin, CertifiedEstimator):
+    """Linear support vector regression, trained to a certified duality gap.
+
+    Minimises ``1/2 |w|^2 + sum_i C_i loss(y_i - w.x_i)`` with ``C_i = C * sample weight``. Targets may have any scale:
+    it changes how much C counts, not how long a fit takes.
+
+    Parameters
+    ----------
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "least_squares"}, default="epsilon_insensitive"
+        The loss of a residual ``r``: ``max(|r| - epsilon, 0)``, its square, or ``r^2``, which is ridge regression with
+        ``alpha = 1 / (2 C)``.
+    epsilon : float, default=0.0
+        Residuals up to this cost nothing; in the units of the targets. 0 with "least_squares".
+    C : float, default=1.0
+        Weight of the losses against the regulariser.
+    dual : "auto" or bool, default="auto"
+        Narrows what ``solver="auto"`` may choose: True to methods that work on the dual variables, False to those that
+        work on the weights. The problem, and so the model, is the same.
+    solver : str or Method, default="auto"
+        The method, by name or as an object with its own options: "auto", "dcd", "avsf", "online", "newton" or "pcd"
+        (not for "epsilon_insensitive"). "auto" chooses; ``solver_used_`` says what it chose.
+    tol : float, default=1e-3
+        Relative duality gap to reach: no other solution has an objective smaller by more than this share.
+    max_iter : int, default=10000
+        Most epochs (or Newton steps) per stage.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, as the weight of a constant column (never copied into ``X``).
+    penalize_intercept : bool, default=True
+        Whether the intercept is regularised like any other weight, as in LIBLINEAR and scikit-learn's LinearSVR; False
+        leaves it out of the regulariser, as in LIBSVM and scikit-learn's Ridge. Where targets are far from zero, False
+        is mostly what is wanted.
+    intercept_scaling : float, default=1.0
+        Value of the constant column. Larger values regularise the intercept less. Without an intercept it has no
+        meaning.
+    shrinking : bool, default=True
+        Whether "dcd" sets rows aside that seem to stay at a bound or inside the tube. Method objects have an option of
+        their own.
+    warm_start : bool, default=False
+        Start from the dual variables of the previous fit. Needs the same rows in the same order.
+    pack : bool, default=True
+        Whether a packed copy of large sparse rows may be made where it saves time and memory allows; it is freed at the
+        end of the fit. False: no copy, ever.
+    time_limit : float, default=None
+        Seconds for the whole fit. The best weights so far are kept, with the exact gap they have.
+    random_state : int, RandomState instance or None, default=None
+        Seed of this fit. None means 0: fits are repeatable unless you ask otherwise.
+    verbose : int, default=0
+        1 prints a line per report of the solver.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        The weights of lowest objective that were seen, near ``dual_coef_ @ X``: the squared distance is at most
+        ``4 (primal_objective_ - dual_objective_)``.
+    intercept_ : ndarray of shape (1,)
+        The intercept.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, when ``X`` has them.
+    n_iter_ : int
+        Epochs or Newton steps.
+    dual_coef_ : sparse array of shape (1, n_samples)
+        The dual variables of highest dual objective that were seen: positive where the prediction is too low.
+    support_ : ndarray of shape (n_SV,)
+        Rows with a nonzero dual variable.
+    n_support_ : ndarray of shape (1,)
+        How many.
+    primal_objective_, dual_objective_, duality_gap_ : float
+        The certificate: the optimum lies between the two objectives.
+    converged_ : bool
+        Whether the certified gap is at most ``tol``.
+    solver_used_ : str
+        The stages the solver went through.
+    history_ : list of Report
+        The exact values along the way.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from maxmargin import LinearSVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LinearSVR(C=100.0, penalize_intercept=False).fit(X, y)
+    >>> model.converged_, bool(model.duality_gap_ <= 1e-3)
+    (True, True)
+    >>> model.score(X, y) > 0.5
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [StrOptions(set(REGRESSION_LOSSES))],
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "dual": ["boolean", StrOptions({"auto"})],
+        "solver": [StrOptions(set(SOLVERS)), Method],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "penalize_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "shrinking": ["boolean"],
+        "warm_start": ["boolean"],
+        "pack": ["boolean"],
+        "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        loss: str = "epsilon_insensitive",
+        *,
+        epsilon: float = 0.0,
+        C: float = 1.0,
+        dual: bool | str = "auto",
+        solver: str | Method = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        shrinking: bool = True,
+        warm_start: bool = False,
+        pack: bool = True,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.epsilon = epsilon
+        self.C = C
+        self.dual = dual
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.shrinking = shrinking
+        self.warm_start = warm_start
+        self.pack = pack
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> LinearSVR:
+        """Train on rows ``X`` with targets ``y``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            float32 and float64, CSR or C-ordered dense, are used where they lie; all else is converted by one copy.
+        y : array of shape (n_samples,)
+            The numbers to predict.
+        sample_weight : array of shape (n_samples,), default=None
+            Weight of each row; 2 is the same as writing the row twice, 0 as leaving it out.
+
+        Returns
+        -------
+        LinearSVR
+            The estimator itself.
+        """
+        method = self._method()
+        deadline = Deadline(self.time_limit)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", y_numeric=True)
+        C: Any = float(self.C)
+        if sample_weight is not None:
+            C = C * _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        problem = RegressionProblem(
+            X,
+            y,
+            C,
+            loss=self.loss,
+            epsilon=self.epsilon,
+            bias=self.intercept_scaling if self.fit_intercept else 0.0,
+            penalize_bias=self.penalize_intercept,
+        )
+        start = self._start(problem)
+        progress = self._start_callbacks(X, y, sample_weight, problem)
+        progress.begin()
+        solution = solve(
+            problem,
+            method,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            time_limit=deadline.left(reserve=deadline.spent()),  # to make a model takes about as long as the checks
+            start=start,
+            seed=seed_of(self.random_state),
+            callback=progress.report if progress.listens else None,
+            pack=self.pack,
+        )
+        model = Model.of_regression(problem, solution, self.get_params(deep=False))
+        self._set(model)
+        progress.end()
+        self._warn_unless_converged(model.training, X)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """The numbers that the model predicts.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``X @ coef_ + intercept_``.
+        """
+        return self._scores(X).ravel()
+
+    def _set(self, model: Model) -> None:
+        super()._set(model)
+        self.coef_ = model.coef.ravel()
+
+    def _method(self) -> Method:
+        """The method that the parameters ask for; an error for parameters that do not go together."""
+        if not self.penalize_intercept and not self.fit_intercept:
+            raise ValueError("penalize_intercept=False has no meaning with fit_intercept=False; leave it at True")
+        if not self.penalize_intercept and self.intercept_scaling != 1.0:
+            raise ValueError("intercept_scaling has no meaning with penalize_intercept=False; leave it at 1.0")
+        return narrow_method(
+            self.solver,
+            "regression",
+            regression_loss(self.loss, self.epsilon),
+            penalize_bias=self.penalize_intercept,
+            dual=self.dual,
+            shrinking=self.shrinking,
+        )
+
+    def _start(self, problem: RegressionProblem) -> Floats | None:
+        """The dual variables of the previous fit."""
+        if not self.warm_start or not hasattr(self, "dual_coef_"):
+            return None
+        rows = self.dual_coef_.shape[1]
+        if rows != problem.shape[0]:
+            raise ValueError(
+                f"warm_start=True continues from {rows} rows, but this fit has {problem.shape[0]}; use warm_start=False"
+            )
+        return problem.alpha_of(self.dual_coef_.toarray().ravel())
+
+    def _start_callbacks(self, X: Any, y: Any, sample_weight: Any, problem: RegressionProblem) -> Progress:
+        context = self._init_callback_context(max_subtasks=STEPS, sequential_subtasks=True)
+        return Progress(
+            context if hasattr(self, "_skl_callbacks") else None,
+            self,
+            self.tol,
+            {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
+            lambda weights: {"coef_": weights[:-1], "intercept_": problem.bias * weights[-1:]},
+            printer() if self.verbose else None,
+        )
