@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+from collections.abc import Callable
+from functools import partial, update_wrapper
 from numbers import Integral, Real
+from types import MethodType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +16,6 @@ from sklearn.callback import with_callbacks
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -37,13 +38,24 @@ from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
 
 
-def _has_probabilities(estimator: Any) -> bool:
-    """Whether there is something to make probabilities with."""
-    if not hasattr(estimator, "calibration_"):
-        raise AttributeError(
-            "this model has no probabilities; use LinearSVCCV(calibrate='sigmoid'), or calibrated(X, y) instead of fit"
-        )
-    return True
+class _OnceCalibrated:
+    """A method that a model has once it is calibrated; before that it is missing, with advice as the cause."""
+
+    def __init__(self, method: Callable[..., Floats]) -> None:
+        self.method = method
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        if estimator is None:
+            return self.method
+        if not hasattr(estimator, "calibration_"):
+            raise AttributeError(
+                f"{type(estimator).__name__!r} object has no attribute {self.method.__name__!r}"
+            ) from AttributeError(
+                "this model has no probabilities; use LinearSVCCV(calibrate='sigmoid'), or calibrated(X, y) instead of "
+                "fit"
+            )
+        return MethodType(self.method, estimator)
 
 
 class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecisionMixin, CertifiedEstimator):
@@ -320,7 +332,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
         """
         return labels_of_scores(self.decision_function(X), self.classes_)
 
-    @available_if(_has_probabilities)
+    @_OnceCalibrated
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes, for a model that was calibrated.
 
@@ -338,7 +350,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
         """
         return self.calibration_.probabilities(self._scores(X))
 
-    @available_if(_has_probabilities)
+    @_OnceCalibrated
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
