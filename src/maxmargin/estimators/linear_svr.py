@@ -109,7 +109,7 @@ class LinearSVR(RegressorMixin, CertifiedEstimator):
     >>> model = LinearSVR(C=100.0, penalize_intercept=False).fit(X, y)
     >>> model.converged_, bool(model.duality_gap_ <= 1e-3)
     (True, True)
-    >>> model.score(X, y) > 0.5
+    >>> model.score(X, y) > 0.4
     True
     """
 
