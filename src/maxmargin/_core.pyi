@@ -128,6 +128,26 @@ def dual_sweep(
     state: BinaryState, alpha: _Floats, weights: _Floats, schedule: NDArray[np.uint32], scale: float
 ) -> tuple[_Floats, _Floats, float, float, float]: ...
 
+# Binary problems with the regulariser |w|_1.
+
+class L1State(_State):
+    def __init__(
+        self,
+        rows: Rows,
+        signs: NDArray[np.int8],
+        C: _Floats,
+        loss: Loss,
+        bias: float,
+        free_bias: bool,
+    ) -> None: ...
+    def start(self, alpha: _Floats | None, weights: _Floats | None) -> None: ...
+    def alpha(self) -> _Floats: ...
+
+class WorkingSetOptions:
+    def __init__(self, screening: bool) -> None: ...
+
+def working_sets(state: L1State, options: WorkingSetOptions, limits: Limits, run: Run) -> Exit: ...
+
 # Several classes at once. Weights lie feature by feature, padded to whole blocks of classes; dual variables are sparse
 # rows: values, classes, row pointers.
 

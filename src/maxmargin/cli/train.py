@@ -112,6 +112,7 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     maxmargin train train.svm model.mm -C 10 --loss hinge
     maxmargin train flowers.csv --label species --tol 1e-6
     maxmargin train digits.svm --multi-class crammer_singer
+    maxmargin train words.svm --penalty l1 -C 0.1
     maxmargin train train.svm.gz --liblinear "-s 3 -c 1 -B 1"
     maxmargin train houses.csv --task regression --label price --epsilon 1000 --no-penalize-intercept
     maxmargin train normal.svm --task one_class --nu 0.05

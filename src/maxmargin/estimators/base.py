@@ -236,6 +236,8 @@ class BoundedDecisionMixin(DecisionMixin):
             raise ValueError(
                 "decision_bounds has no proof for an intercept outside the regulariser; use penalize_intercept=True"
             )
+        if getattr(self, "penalty", "l2") != "l2":
+            raise ValueError("decision_bounds has no proof for penalty='l1', where many weights may be optimal")
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         matrix = Matrix(X)
         coef = _dense(self.coef_)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from numbers import Integral, Real
-from types import MethodType
+from types import MethodType, SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +27,7 @@ from maxmargin.models.calibration import CALIBRATIONS, Calibration, fit_calibrat
 from maxmargin.models.model import Model, Training, labels_of_scores, weight_rows
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
+from maxmargin.problems.regulariser import REGULARISERS
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import SOLVERS
@@ -61,7 +62,7 @@ class _OnceCalibrated:
 class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecisionMixin, CertifiedEstimator):
     """Linear support vector classifier, trained to a certified duality gap.
 
-    Minimises ``1/2 |w|^2 + sum_i C_i loss(1 - y_i w.x_i)`` with
+    Minimises ``1/2 |w|^2 + sum_i C_i loss(1 - y_i w.x_i)``, or with ``|w|_1`` in the place of the square, where
     ``C_i = C * class weight * sample weight``; more than two classes are trained one versus the rest, or by one problem
     over all of them.
 
@@ -70,8 +71,9 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
     loss : {"hinge", "squared_hinge", "least_squares"}, default="squared_hinge"
         The loss of a margin, for two classes and for one-versus-rest. The problems over all classes have a hinge loss
         of their own: they take the default and "hinge", which mean the same there, and refuse "least_squares".
-    penalty : {"l2"}, default="l2"
-        The regulariser, ``1/2 |w|^2``; the only one so far.
+    penalty : {"l2", "l1"}, default="l2"
+        The regulariser, ``1/2 |w|^2`` or ``|w|_1``, which makes most weights zero. "l1" goes with "squared_hinge" and
+        "least_squares", one-versus-rest, and the solvers "auto" and "working_sets".
     dual : "auto" or bool, default="auto"
         Narrows what ``solver="auto"`` may choose: True to methods that work on the dual variables, False to those that
         work on the weights. The problem, and so the model, is the same.
@@ -128,8 +130,8 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        The weights of lowest objective that were seen, near ``dual_coef_ @ X``: the squared distance is at most
-        ``4 (primal_objective_ - dual_objective_)``.
+        The weights of lowest objective that were seen, with the penalty "l2" near ``dual_coef_ @ X``: the squared
+        distance is at most ``4 (primal_objective_ - dual_objective_)``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     classes_ : ndarray of shape (n_classes,)
@@ -171,7 +173,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), Hidden(StrOptions({"l1", "l2"}))],
-        "penalty": [StrOptions({"l2"}), Hidden(StrOptions({"l1"}))],
+        "penalty": [StrOptions(set(REGULARISERS))],
         "dual": ["boolean", StrOptions({"auto"})],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "multi_class": [StrOptions(set(MULTI_CLASS))],
@@ -302,6 +304,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
             penalize_bias=self.penalize_intercept,
             loss=self.loss,
             starts=starts,
+            penalty=self.penalty,
             time_limit=deadline.left(reserve=deadline.spent()),  # to make a model takes about as long as the checks
             n_jobs=count_threads(self.n_jobs),
             solver=method,
@@ -412,6 +415,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
             loss=self.loss,
             bias=self._constant(),
             penalize_bias=self.penalize_intercept,
+            penalty=self.penalty,
             weights=weight,
             class_weight=self.class_weight,
             classes=classes,
@@ -468,11 +472,6 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
         """The method that the parameters ask for; an error for parameters that do not go together."""
         if self.loss in ("l1", "l2"):
             raise ValueError(f"loss={self.loss!r} is a penalty; the first argument is the loss, one of {list(LOSSES)}")
-        if self.penalty != "l2":
-            raise ValueError(
-                f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}: "
-                "the only penalty is 'l2'"
-            )
         if not self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=False has no meaning with fit_intercept=False; leave it at True")
         if not self.penalize_intercept and self.intercept_scaling != 1.0:
@@ -484,6 +483,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
             penalize_bias=self.penalize_intercept,
             dual=self.dual,
             shrinking=self.shrinking,
+            penalty=self.penalty,
         )
 
     def _starts(self, rows: int, n_classes: int) -> list[Any] | None:
@@ -500,7 +500,14 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
 
     def _starts_of(self, dual_coef: Any) -> list[Any]:
         """Signed dual variables as one start for each problem."""
-        return list(dual_coef.toarray()) if self.multi_class == "ovr" else [dual_coef]
+        if self.multi_class != "ovr":
+            return [dual_coef]
+        if self.penalty == "l1" and self.coef_.shape[1] == self.n_features_in_:
+            # Weights do not follow from the dual variables there, but the variables from the weights.
+            coef = np.asarray(self.coef_.toarray() if hasattr(self.coef_, "toarray") else self.coef_)
+            last = self.intercept_ / self._constant() if self.fit_intercept else np.zeros(len(coef))
+            return [SimpleNamespace(alpha=None, weights=own) for own in np.column_stack([coef, last])]
+        return list(dual_coef.toarray())
 
     def _start_callbacks(
         self, X: Any, y: Any, sample_weight: Any, classes: NDArray[Any], problems: list[int | None]

@@ -226,6 +226,7 @@ shrinking, pack, random_state
             loss=self.loss,
             bias=self.intercept_scaling if self.fit_intercept else 0.0,
             penalize_bias=self.penalize_intercept,
+            penalty=self.penalty,
             weights=weight,
             class_weight=self.class_weight,
             classes=classes,
@@ -248,6 +249,8 @@ shrinking, pack, random_state
                 raise ValueError(f"{name} proves labels, which only the accuracy is made of; use scoring=None")
             if wanted and not self.penalize_intercept:
                 raise ValueError(f"{name} has no proof for an intercept outside the regulariser; use the default")
+            if wanted and self.penalty != "l2":
+                raise ValueError(f"{name} has no proof for penalty={self.penalty!r}; use penalty='l2'")
         if self.cv_tol is not None and self.rule != "best":
             raise ValueError(f"cv_tol proves the best C; rule={self.rule!r} takes another one")
 
@@ -373,6 +376,7 @@ shrinking, pack, random_state
             loss=self.loss,
             bias=task.bias,
             penalize_bias=self.penalize_intercept,
+            penalty=self.penalty,
             solver=method,
             tol=self._final_tol,
             max_iter=self.max_iter,

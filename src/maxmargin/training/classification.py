@@ -27,6 +27,7 @@ from maxmargin.solvers.solution import Report, Solution
 from maxmargin.solvers.solve import solve
 from maxmargin.solvers.threads import map_threads
 from maxmargin.solvers.together import goes_together, groups_of, solve_together
+from maxmargin.solvers.working_sets import WorkingSets
 from maxmargin.training.checkpoint import INTERVAL, Checkpoint, fingerprint
 from maxmargin.training.method_choice import narrow_method
 
@@ -78,6 +79,13 @@ def problems_of(multi_class: str, n_classes: int) -> list[int | None]:
     return list(positive_classes(n_classes)) if multi_class == "ovr" else [None]
 
 
+def kind_of(multi_class: str, penalty: str) -> str:
+    """The kind of these problems, by which methods are chosen."""
+    if multi_class != "ovr":
+        return multi_class
+    return "binary" if penalty == "l2" else penalty
+
+
 def make_problem(
     matrix: Matrix,
     labels: NDArray[np.intp],
@@ -89,12 +97,13 @@ def make_problem(
     loss: str,
     bias: float,
     penalize_bias: bool,
+    penalty: str = "l2",
 ) -> Any:
     """One of the problems of a classification, by its positive class, or the one over all classes."""
     if positive is None:
         return MulticlassProblem(matrix, labels, C, formulation=multi_class, n_classes=n_classes, bias=bias)
     y = np.where(labels == positive, np.int8(1), np.int8(-1))
-    return BinaryProblem(matrix, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias)
+    return BinaryProblem(matrix, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias, penalty=penalty)
 
 
 def choose_method(
@@ -105,6 +114,7 @@ def choose_method(
     penalize_bias: bool = True,
     dual: bool | str = "auto",
     shrinking: bool = True,
+    penalty: str = "l2",
 ) -> Method:
     """The method for a classification; what does not go together is an error that says what does.
 
@@ -114,6 +124,10 @@ def choose_method(
     >>> choose_method("auto", "ovr", "hinge", dual=True)
     Auto(dual=True, shrinking=True)
     """
+    if penalty == "l1":
+        refuse_l1(multi_class, loss, dual)
+        method = method_of(solver, "l1", LOSSES[loss], penalize_bias)
+        return method.with_shrinking(shrinking) if isinstance(solver, str) else method
     kind = "binary" if multi_class == "ovr" else multi_class
     if kind != "binary" and loss not in JOINT_LOSSES:
         raise ValueError(f"loss={loss!r} does not work with multi_class={multi_class!r}, which is a hinge loss")
@@ -126,6 +140,19 @@ def choose_method(
     return narrow_method(solver, kind, binary_loss, penalize_bias=penalize_bias, dual=dual, shrinking=shrinking)
 
 
+def refuse_l1(multi_class: str, loss: str, dual: bool | str) -> None:
+    """What does not go together with the penalty "l1", by the message that scikit-learn's users know."""
+    reason = None
+    if loss not in WorkingSets.losses:
+        reason = f"the losses for penalty='l1' are {' and '.join(map(repr, WorkingSets.losses))}"
+    elif dual is not False and dual != "auto":
+        reason = "with penalty='l1' methods work on the weights; use dual=False or dual='auto'"
+    elif multi_class != "ovr":
+        reason = f"penalty='l1' needs multi_class='ovr', not {multi_class!r}"
+    if reason is not None:
+        raise ValueError(f"Unsupported set of arguments: penalty='l1', loss={loss!r}, dual={dual!r}: {reason}")
+
+
 def train_classifier(
     X: Any,
     labels: NDArray[np.intp],
@@ -136,6 +163,7 @@ def train_classifier(
     loss: str = "squared_hinge",
     bias: float = 1.0,
     penalize_bias: bool = True,
+    penalty: str = "l2",
     solver: str | Method = "auto",
     seed: int = 0,
     listeners: Sequence[Listener] | None = None,
@@ -167,6 +195,8 @@ def train_classifier(
         Value of the constant column; 0 means none.
     penalize_bias : bool, default=True
         Whether its weight is regularised; always so for one problem over all classes.
+    penalty : {"l2", "l1"}, default="l2"
+        The regulariser of one-versus-rest.
     solver : str or Method, default="auto"
         The method.
     seed : int
@@ -174,7 +204,8 @@ def train_classifier(
     listeners : sequence, optional
         One for each of `problems_of`.
     starts : sequence, optional
-        Solutions of a similar training, or for each problem its row (or rows) of signed dual variables.
+        Solutions of a similar training, or for each problem its row (or rows) of signed dual variables; anything with
+        ``alpha`` and ``weights`` counts as a solution.
     time_limit : float, optional
         Seconds for all problems together.
     n_jobs : int, default=1
@@ -212,7 +243,7 @@ def train_classifier(
     heard = listeners or [Silent()] * len(positives)
     saved: Checkpoint | None = None
     if checkpoint is not None:
-        what = (labels, n_classes, np.asarray(C, dtype=np.float64), multi_class, bias, penalize_bias)
+        what = (labels, n_classes, np.asarray(C, dtype=np.float64), multi_class, bias, penalize_bias, penalty)
         name = fingerprint(matrix, *what, loss if multi_class == "ovr" else None)
         saved = Checkpoint(checkpoint, name, len(positives), checkpoint_interval)
 
@@ -227,6 +258,7 @@ def train_classifier(
             loss=loss,
             bias=bias,
             penalize_bias=penalize_bias,
+            penalty=penalty,
         )
 
     def train(group: range, stop: StopFlag) -> list[tuple[Any, Solution]]:
@@ -235,7 +267,7 @@ def train_classifier(
         for task, problem in zip(group, problems, strict=True):
             heard[task].begin()
             start = None if starts is None else starts[task]
-            own_starts.append(start if start is None or isinstance(start, Solution) else problem.alpha_of(start))
+            own_starts.append(start if start is None or hasattr(start, "weights") else problem.alpha_of(start))
             callbacks.append(heard[task].report if heard[task].listens else None)
         limits = {
             "time_limit": deadline.left(),
@@ -254,7 +286,7 @@ def train_classifier(
             heard[task].end()
         return list(zip(problems, solutions, strict=True))
 
-    method = method_of(solver, "binary" if multi_class == "ovr" else multi_class, LOSSES[loss], penalize_bias)
+    method = method_of(solver, kind_of(multi_class, penalty), LOSSES[loss], penalize_bias)
     together = saved is None and multi_class == "ovr" and goes_together(method, problem_of(0), len(positives))
     groups = groups_of(len(positives), together)
     solved = [train(groups[0], stop or StopFlag())] if len(groups) == 1 else map_threads(train, groups, n_jobs, stop)

@@ -88,6 +88,7 @@ def svm_path(
     *,
     task: str = "classify",
     loss: str = "squared_hinge",
+    penalty: str = "l2",
     multi_class: str = "ovr",
     fit_intercept: bool = True,
     penalize_intercept: bool = True,
@@ -117,7 +118,7 @@ def svm_path(
         and ends when the model no longer changes, or after 100 values.
     task : {"classify", "rank"}, default="classify"
         What to learn.
-    loss, multi_class, fit_intercept, penalize_intercept, intercept_scaling, class_weight
+    loss, penalty, multi_class, fit_intercept, penalize_intercept, intercept_scaling, class_weight
         As in `LinearSVC`; a ranking has none of them.
     sample_weight : array of shape (n_samples,), optional
         Weight of each row.
@@ -170,6 +171,7 @@ def svm_path(
             loss=loss,
             bias=bias,
             penalize_bias=penalize_intercept,
+            penalty=penalty,
             weights=weights,
             class_weight=class_weight,
             classes=classes,
