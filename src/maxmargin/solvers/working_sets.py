@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from maxmargin import _core
 from maxmargin.problems.binary import BinaryProblem
 from maxmargin.solvers.method import Exit, Method, check_flags
+from maxmargin.solvers.newton import EXACT, SMALL
 
 if TYPE_CHECKING:
     from maxmargin.solvers.run import Run
@@ -50,6 +51,8 @@ class WorkingSets(Method):
         """The short name: "working_sets"."""
         return "working_sets"
 
-    def run(self, problem: BinaryProblem, state: _core.L1State, run: Run) -> Exit:  # noqa: ARG002
-        """One working set after the other."""
-        return _core.working_sets(state, _core.WorkingSetOptions(self.screening), run.stage(self.name), run.core)
+    def run(self, problem: BinaryProblem, state: _core.L1State, run: Run) -> Exit:
+        """One working set after the other; small problems go on to `EXACT`, as with Newton's method."""
+        tol = min(run.tol, EXACT) if problem.matrix.stored <= SMALL else run.tol
+        options = _core.WorkingSetOptions(self.screening)
+        return _core.working_sets(state, options, run.stage(self.name, tol=tol), run.core)
