@@ -33,7 +33,7 @@ from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import SOLVERS
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.checkpoint import INTERVAL
-from maxmargin.training.classification import MULTI_CLASS, choose_method, problems_of, train_classifier
+from maxmargin.training.classification import MULTI_CLASS, choose_method, measure_of, problems_of, train_classifier
 from maxmargin.training.labels import encode_labels
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
@@ -476,6 +476,8 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
             raise ValueError("penalize_intercept=False has no meaning with fit_intercept=False; leave it at True")
         if not self.penalize_intercept and self.intercept_scaling != 1.0:
             raise ValueError("intercept_scaling has no meaning with penalize_intercept=False; leave it at 1.0")
+        if self.warm_start and measure_of(self.solver) is not None:
+            raise ValueError(f"warm_start=True does not go with solver={self.solver!r}; use warm_start=False")
         return choose_method(
             self.solver,
             self.multi_class,
@@ -502,6 +504,8 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
         """Signed dual variables as one start for each problem."""
         if self.multi_class != "ovr":
             return [dual_coef]
+        if measure_of(self.solver) is not None:
+            return [None] * dual_coef.shape[0]  # cuts are not kept, and do not follow from the variables
         if self.penalty == "l1" and self.coef_.shape[1] == self.n_features_in_:
             # Weights do not follow from the dual variables there, but the variables from the weights.
             coef = np.asarray(self.coef_.toarray() if hasattr(self.coef_, "toarray") else self.coef_)

@@ -25,7 +25,7 @@ from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.choice import choose_in_range, choose_on_grid
-from maxmargin.training.classification import train_classifier
+from maxmargin.training.classification import measure_of, train_classifier
 from maxmargin.training.cross_validation import CrossValidation, Held, cross_validate
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
@@ -251,6 +251,8 @@ shrinking, pack, random_state
                 raise ValueError(f"{name} has no proof for an intercept outside the regulariser; use the default")
             if wanted and self.penalty != "l2":
                 raise ValueError(f"{name} has no proof for penalty={self.penalty!r}; use penalty='l2'")
+            if wanted and measure_of(self.solver) is not None:
+                raise ValueError(f"{name} has no proof for solver={self.solver!r}; use a solver without a measure")
         if self.cv_tol is not None and self.rule != "best":
             raise ValueError(f"cv_tol proves the best C; rule={self.rule!r} takes another one")
 

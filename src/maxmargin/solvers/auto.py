@@ -129,6 +129,7 @@ class Auto(Method):
         "crammer_singer",
         "weston_watkins",
         "ranking",
+        "measure",
     )
     is_dual: ClassVar[bool | None] = None
 
@@ -147,7 +148,7 @@ class Auto(Method):
 
     def plan(self, problem: Any, state: Any, run: Run) -> Plan:
         """Choose, and change when the pace is too slow."""
-        if problem.kind == "ranking":
+        if problem.kind in ("ranking", "measure"):
             return CuttingPlane().plan(problem, state, run)
         if problem.kind == "l1":
             return WorkingSets().plan(problem, state, run)
@@ -166,8 +167,9 @@ class Auto(Method):
 
     def refuses(self, kind: str, loss: Any = None, penalize_bias: bool = True) -> str | None:
         """Ranking has one method, which works on the weights."""
-        if kind == "ranking" and self.dual:
-            return "ranking problems are solved by cutting planes, which are no dual method"
+        if kind in ("ranking", "measure") and self.dual:
+            what = "ranking problems" if kind == "ranking" else "measures"
+            return f"{what} are solved by cutting planes, which are no dual method"
         if kind == "l1":
             if self.dual:
                 return "problems with penalty='l1' are solved by working sets of weights, which are no dual method"

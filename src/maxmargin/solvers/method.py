@@ -125,4 +125,5 @@ _KINDS = {
     "crammer_singer": "problems of Crammer & Singer",
     "weston_watkins": "problems of Weston & Watkins",
     "ranking": "ranking problems",
+    "measure": "problems with a measure",
 }

@@ -19,7 +19,9 @@ from maxmargin.io.files import PathLike
 from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
+from maxmargin.problems.measure import MeasureProblem
 from maxmargin.problems.multiclass import FORMULATIONS, MulticlassProblem
+from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import method_of
@@ -79,10 +81,17 @@ def problems_of(multi_class: str, n_classes: int) -> list[int | None]:
     return list(positive_classes(n_classes)) if multi_class == "ovr" else [None]
 
 
-def kind_of(multi_class: str, penalty: str) -> str:
+def measure_of(solver: str | Method | None) -> str | None:
+    """The measure that a method optimises instead of the loss, if any."""
+    return solver.measure if isinstance(solver, CuttingPlane) else None
+
+
+def kind_of(multi_class: str, penalty: str, solver: str | Method) -> str:
     """The kind of these problems, by which methods are chosen."""
     if multi_class != "ovr":
         return multi_class
+    if measure_of(solver) is not None:
+        return "measure"
     return "binary" if penalty == "l2" else penalty
 
 
@@ -98,11 +107,14 @@ def make_problem(
     bias: float,
     penalize_bias: bool,
     penalty: str = "l2",
+    solver: str | Method | None = None,
 ) -> Any:
     """One of the problems of a classification, by its positive class, or the one over all classes."""
     if positive is None:
         return MulticlassProblem(matrix, labels, C, formulation=multi_class, n_classes=n_classes, bias=bias)
     y = np.where(labels == positive, np.int8(1), np.int8(-1))
+    if isinstance(solver, CuttingPlane) and solver.measure is not None:
+        return MeasureProblem(matrix, y, C, measure=solver.measure, k=solver.k, bias=bias)
     return BinaryProblem(matrix, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias, penalty=penalty)
 
 
@@ -128,6 +140,12 @@ def choose_method(
         refuse_l1(multi_class, loss, dual)
         method = method_of(solver, "l1", LOSSES[loss], penalize_bias)
         return method.with_shrinking(shrinking) if isinstance(solver, str) else method
+    if measure_of(solver) is not None and multi_class == "ovr":
+        if loss not in JOINT_LOSSES:
+            raise ValueError(f"loss={loss!r}: a measure takes the place of the loss; leave it at 'squared_hinge'")
+        if dual is not False and dual != "auto":
+            raise ValueError(f"dual={dual} contradicts solver={solver!r}, which works on the weights; use dual='auto'")
+        return method_of(solver, "measure", None, penalize_bias)
     kind = "binary" if multi_class == "ovr" else multi_class
     if kind != "binary" and loss not in JOINT_LOSSES:
         raise ValueError(f"loss={loss!r} does not work with multi_class={multi_class!r}, which is a hinge loss")
@@ -244,7 +262,7 @@ def train_classifier(
     saved: Checkpoint | None = None
     if checkpoint is not None:
         what = (labels, n_classes, np.asarray(C, dtype=np.float64), multi_class, bias, penalize_bias, penalty)
-        name = fingerprint(matrix, *what, loss if multi_class == "ovr" else None)
+        name = fingerprint(matrix, *what, loss if multi_class == "ovr" else None, measure_of(solver), getattr(solver, "k", None))
         saved = Checkpoint(checkpoint, name, len(positives), checkpoint_interval)
 
     def problem_of(task: int) -> Any:
@@ -259,6 +277,7 @@ def train_classifier(
             bias=bias,
             penalize_bias=penalize_bias,
             penalty=penalty,
+            solver=solver,
         )
 
     def train(group: range, stop: StopFlag) -> list[tuple[Any, Solution]]:
@@ -286,7 +305,7 @@ def train_classifier(
             heard[task].end()
         return list(zip(problems, solutions, strict=True))
 
-    method = method_of(solver, kind_of(multi_class, penalty), LOSSES[loss], penalize_bias)
+    method = method_of(solver, kind_of(multi_class, penalty, solver), LOSSES[loss], penalize_bias)
     together = saved is None and multi_class == "ovr" and goes_together(method, problem_of(0), len(positives))
     groups = groups_of(len(positives), together)
     solved = [train(groups[0], stop or StopFlag())] if len(groups) == 1 else map_threads(train, groups, n_jobs, stop)

@@ -17,6 +17,7 @@ from maxmargin.problems.matrix import Matrix
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import count_threads
+from maxmargin.training.classification import measure_of
 from maxmargin.training.labels import encode_labels
 from maxmargin.training.path import follow
 from maxmargin.training.tasks import Classification, Ranking, Solved, Task
@@ -186,6 +187,8 @@ def svm_path(
     auto = isinstance(Cs, str)
     if auto and Cs != "auto":
         raise ValueError(f"Cs={Cs!r} is unknown; use 'auto' or values of C")
+    if auto and measure_of(solver) is not None:
+        raise ValueError(f"Cs='auto' knows no beginning for solver={solver!r}; give values of C")
     deadline = Deadline(time_limit)
     values = automatic_values(work.first_C(tol)) if auto else check_values(Cs)
     matrix.problems = max(matrix.problems, 10)
