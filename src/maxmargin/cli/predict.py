@@ -106,7 +106,7 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
                 elif trained.ranks:
                     ranked.add(y, values[known], None if block.qid is None else block.qid[begin:end][known])
                 else:
-                    tally.add(tidy(y), index[known])
+                    tally.add(tidy(y), index[known], values[known])
             rows += block.X.shape[0]
             dropped += block.dropped
             bar.show(block.done, f"{rows:,} rows")
@@ -184,15 +184,18 @@ class Tally:
         self.hits, self.predicted, self.true = np.zeros((3, len(self.classes)), dtype=np.int64)
         self.rows = self.strange = 0
         self.confusion = np.zeros((len(self.classes),) * 2, dtype=np.int64) if with_pairs else None
+        self.scored: list[Any] = []  # of two classes: scores, and whether the label is the second class
 
-    def add(self, y: Any, index: Any) -> None:
-        """The true labels of some rows, and the numbers of the classes predicted for them."""
+    def add(self, y: Any, index: Any, scores: Any) -> None:
+        """The true labels of some rows, the numbers of the classes predicted for them, and their scores."""
         import numpy as np
 
         labels, true = np.unique(y, return_inverse=True)
         # labels that are no classes share one more place
         places = np.array([self.position.get(label, len(self.classes)) for label in labels.tolist()], dtype=np.intp)
         true = places[true]
+        if len(self.classes) == 2 and scores.shape[1] == 1:
+            self.scored.append((scores.ravel()[true < 2], true[true < 2] == 1))
         size = len(self.classes) + 1
         self.rows += len(y)
         self.hits += np.bincount(true[true == index], minlength=size)[:-1]
@@ -231,12 +234,31 @@ class Tally:
         return {
             "correct": int(self.hits.sum()),
             "accuracy": float(self.hits.sum() / self.rows),
+            **({} if self.break_even() is None else {"prbep": self.break_even()}),
             "classes": [
                 {"label": label, "precision": p, "recall": r, "f1": f, "rows": int(self.true[k])}
                 for k, label in enumerate(self.classes)
                 for p, r, f in [self._measures(k)]
             ],
         }
+
+    def break_even(self) -> float | None:
+        """Precision, which is recall, of the second class where as many rows are called so as are; None if none is.
+
+        Of rows with one score at that place, each counts by the share of them that is taken.
+        """
+        import numpy as np
+
+        if not self.scored:
+            return None
+        scores, positive = (np.concatenate(parts) for parts in zip(*self.scored, strict=True))
+        count = int(positive.sum())
+        if count == 0:
+            return None
+        last = np.partition(scores, len(scores) - count)[len(scores) - count]
+        above, tied = scores > last, scores == last
+        share = (count - above.sum()) / tied.sum()
+        return float((positive[above].sum() + share * positive[tied].sum()) / count)
 
     def _measures(self, k: int) -> tuple[float, float, float]:
         precision = float(self.hits[k] / self.predicted[k]) if self.predicted[k] else 0.0
@@ -252,6 +274,9 @@ class Tally:
         if not self.comparable:
             return [where]
         lines = [where, f"accuracy {100 * self.hits.sum() / self.rows:.4f} % ({self.hits.sum():,} of {self.rows:,})"]
+        point = self.break_even()
+        if point is not None:
+            lines.append(f"precision / recall break-even point {100 * point:.4f} %")
         if len(self.classes) <= MOST_CLASSES_SHOWN:
             body = [
                 [label_text(label), *(f"{value:.4f}" for value in self._measures(k)), f"{self.true[k]:,}"]

@@ -262,7 +262,9 @@ def train_classifier(
     saved: Checkpoint | None = None
     if checkpoint is not None:
         what = (labels, n_classes, np.asarray(C, dtype=np.float64), multi_class, bias, penalize_bias, penalty)
-        name = fingerprint(matrix, *what, loss if multi_class == "ovr" else None, measure_of(solver), getattr(solver, "k", None))
+        name = fingerprint(
+            matrix, *what, loss if multi_class == "ovr" else None, measure_of(solver), getattr(solver, "k", None)
+        )
         saved = Checkpoint(checkpoint, name, len(positives), checkpoint_interval)
 
     def problem_of(task: int) -> Any:
