@@ -476,7 +476,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
             raise ValueError("penalize_intercept=False has no meaning with fit_intercept=False; leave it at True")
         if not self.penalize_intercept and self.intercept_scaling != 1.0:
             raise ValueError("intercept_scaling has no meaning with penalize_intercept=False; leave it at 1.0")
-        if self.warm_start and measure_of(self.solver) is not None:
+        if measure_of(self.solver) is not None and getattr(self, "warm_start", False):
             raise ValueError(f"warm_start=True does not go with solver={self.solver!r}; use warm_start=False")
         return choose_method(
             self.solver,
