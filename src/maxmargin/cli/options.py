@@ -174,6 +174,7 @@ def read_options(**given: Any) -> ReadOptions:
         one_hot=given.get("one_hot", False),
         header=False if given.get("no_header") else None,
         n_jobs=given.get("jobs"),
+        multilabel=bool(given.get("multilabel")),
     )
 
 

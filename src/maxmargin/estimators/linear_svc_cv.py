@@ -242,6 +242,11 @@ shrinking, pack, random_state
         self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        return tags
+
     def _check_proofs(self) -> None:
         """Refuse proofs of what cannot be proved."""
         for name, wanted in (("tol='auto'", self.tol == "auto"), ("cv_tol", self.cv_tol is not None)):

@@ -62,6 +62,8 @@ def write_liblinear(model: Model, path: PathLike) -> None:
     """Write a model that ``liblinear-predict`` reads; `ValueError` says why when it cannot be expressed."""
     if model.ranks:
         raise ValueError("LIBLINEAR has no models that rank")
+    if model.multilabel is not None:
+        raise ValueError("LIBLINEAR has no multilabel models")
     with_bias = bool(np.any(model.intercept != 0)) or bool(model.parameters.get("fit_intercept"))
     weights = np.column_stack([model.coef, model.intercept]) if with_bias else model.coef
     if model.estimator == "OneClassSVM":

@@ -7,9 +7,9 @@ number of threads.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from maxmargin.solvers.together import goes_together, groups_of, solve_together
 from maxmargin.solvers.working_sets import WorkingSets
 from maxmargin.training.checkpoint import INTERVAL, Checkpoint, fingerprint
 from maxmargin.training.method_choice import narrow_method
+
+Kept = TypeVar("Kept")
 
 #: How more than two classes are treated.
 MULTI_CLASS = ("ovr", *FORMULATIONS)
@@ -253,19 +255,14 @@ def train_classifier(
     >>> solution.converged, solution.weights.shape
     (True, (3, 4))
     """
-    deadline = Deadline(time_limit)
     matrix = Matrix.of(X)
     positives = problems_of(multi_class, n_classes)
-    matrix.problems = max(matrix.problems, len(positives))
     check_memory(matrix.shape[1], n_classes if n_classes > 2 else 1)
-    heard = listeners or [Silent()] * len(positives)
     saved: Checkpoint | None = None
     if checkpoint is not None:
         what = (labels, n_classes, np.asarray(C, dtype=np.float64), multi_class, bias, penalize_bias, penalty)
-        name = fingerprint(
-            matrix, *what, loss if multi_class == "ovr" else None, measure_of(solver), getattr(solver, "k", None)
-        )
-        saved = Checkpoint(checkpoint, name, len(positives), checkpoint_interval)
+        own = (loss if multi_class == "ovr" else None, measure_of(solver), getattr(solver, "k", None))
+        saved = Checkpoint(checkpoint, fingerprint(matrix, *what, *own), len(positives), checkpoint_interval)
 
     def problem_of(task: int) -> Any:
         return make_problem(
@@ -282,12 +279,58 @@ def train_classifier(
             solver=solver,
         )
 
-    def train(group: range, stop: StopFlag) -> list[tuple[Any, Solution]]:
+    method = method_of(solver, kind_of(multi_class, penalty, solver), LOSSES[loss], penalize_bias)
+    solved = solve_all(
+        matrix,
+        len(positives),
+        problem_of,
+        lambda problem, solution: (problem, solution),
+        method=method,
+        together=multi_class == "ovr",
+        start_of=None if starts is None else starts.__getitem__,
+        listeners=listeners,
+        saved=saved,
+        seed=seed,
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        stop=stop,
+        **options,
+    )
+    return [problem for problem, _ in solved], [solution for _, solution in solved]
+
+
+def solve_all(
+    matrix: Matrix,
+    count: int,
+    problem_of: Callable[[int], Any],
+    keep: Callable[[Any, Solution], Kept],
+    *,
+    method: Method,
+    together: bool,
+    start_of: Callable[[int], Any] | None = None,
+    listeners: Sequence[Listener] | None = None,
+    saved: Checkpoint | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    n_jobs: int = 1,
+    stop: StopFlag | None = None,
+    **options: Any,
+) -> list[Kept]:
+    """Solve ``count`` problems over one matrix, in threads, side by side where that pays; ``keep`` is what stays.
+
+    ``together`` says that the problems are binary ones with the same weights of rows, which joint sweeps need. A start
+    is a solution, or the signed dual variables of a problem.
+    """
+    deadline = Deadline(time_limit)
+    matrix.problems = max(matrix.problems, count)
+    heard = listeners or [Silent()] * count
+
+    def train(group: range, stop: StopFlag) -> list[Kept]:
         problems = [problem_of(task) for task in group]
         own_starts, callbacks = [], []
         for task, problem in zip(group, problems, strict=True):
             heard[task].begin()
-            start = None if starts is None else starts[task]
+            start = None if start_of is None else start_of(task)
             own_starts.append(start if start is None or hasattr(start, "weights") else problem.alpha_of(start))
             callbacks.append(heard[task].report if heard[task].listens else None)
         limits = {
@@ -305,15 +348,16 @@ def train_classifier(
             stop.set()  # a listener that stops one class stops them all
         for task in group:
             heard[task].end()
-        return list(zip(problems, solutions, strict=True))
+        return [keep(problem, solution) for problem, solution in zip(problems, solutions, strict=True)]
 
-    method = method_of(solver, kind_of(multi_class, penalty, solver), LOSSES[loss], penalize_bias)
-    together = saved is None and multi_class == "ovr" and goes_together(method, problem_of(0), len(positives))
-    groups = groups_of(len(positives), together)
+    if count == 0:
+        return []
+    together = saved is None and together and goes_together(method, problem_of(0), count)
+    groups = groups_of(count, together)
     solved = [train(groups[0], stop or StopFlag())] if len(groups) == 1 else map_threads(train, groups, n_jobs, stop)
     if saved is not None:
         saved.close()
-    return [problem for group in solved for problem, _ in group], [found for group in solved for _, found in group]
+    return [kept for group in solved for kept in group]
 
 
 def check_memory(features: int, problems: int) -> None:
