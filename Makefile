@@ -65,7 +65,6 @@ clean:
 $(VENV)/python:
 	@echo "== Making a virtual environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --upgrade pip
 	@touch $@
 
 $(VENV)/package: $(VENV)/python $(SOURCES)

@@ -246,8 +246,8 @@ def read_svmlight(
 ) -> dict[str, Any]: ...
 def write_svmlight(
     values: NDArray[Any],
-    indices: NDArray[Any],
-    indptr: NDArray[Any],
+    indices: NDArray[np.int64],
+    indptr: NDArray[np.int64],
     labels: NDArray[np.float64],
     label_starts: NDArray[np.int64] | None,
     qid: NDArray[np.int64] | None,

@@ -12,11 +12,11 @@ namespace maxmargin {
 namespace {
 
 // Rounding errors up to this share of the gap, or of a very small one, are nobody's concern.
-constexpr double harmless = 1e-5, smallest_gap = 1e-8;
+constexpr double l1_harmless = 1e-5, l1_smallest_gap = 1e-8;
 
 // The losses at weights, with every score summed to twice the digits if so wanted.
 template <class Rows>
-double losses_of(const BinaryProblem<Rows>& problem, const std::vector<double>& w, bool exactly) {
+double l1_losses(const BinaryProblem<Rows>& problem, const std::vector<double>& w, bool exactly) {
     TwofoldSum sum;
     for (std::size_t i = 0; i < problem.size(); ++i) {
         const Variable& v = problem.variables[i];
@@ -39,7 +39,7 @@ double losses_of(const BinaryProblem<Rows>& problem, const std::vector<double>& 
 
 // How far plain sums of the slacks may put the losses off.
 template <class Rows>
-double rounding_error(const BinaryProblem<Rows>& problem, const std::vector<double>& w) {
+double l1_rounding_error(const BinaryProblem<Rows>& problem, const std::vector<double>& w) {
     const double length = std::sqrt(dense_dot(w.data(), w.data(), w.size() - 1));
     const double constant = std::abs(problem.bias.value * w.back());
     double error = 0.0;
@@ -62,7 +62,7 @@ void L1State::start(std::span<const double> alphas, std::span<const double> weig
         if (!weights.empty() || bias.free) {
             std::vector<double> w(weights.begin(), weights.end());
             w.resize(problem.features() + 1);
-            const double losses = bias.free ? set_best_bias(problem, w) : losses_of(problem, w, false);
+            const double losses = bias.free ? set_best_bias(problem, w) : l1_losses(problem, w, false);
             offer_weights(w, losses);
         }
         if (!alphas.empty()) {
@@ -99,10 +99,10 @@ void L1State::verify() {
             }
         }
         const std::vector<double>& w = bounds.weights();
-        double dual = problem.dual_terms(), losses = losses_of(problem, w, false);
-        const double length = regulariser().value(w), primal = length + losses, error = rounding_error(problem, w);
-        if (error > harmless * std::max(primal - dual, smallest_gap * std::abs(primal))) {
-            losses = losses_of(problem, w, true);
+        double dual = problem.dual_terms(), losses = l1_losses(problem, w, false);
+        const double length = regulariser().value(w), primal = length + losses, error = l1_rounding_error(problem, w);
+        if (error > l1_harmless * std::max(primal - dual, l1_smallest_gap * std::abs(primal))) {
+            losses = l1_losses(problem, w, true);
         }
         if (!std::isfinite(losses) || !std::isfinite(dual)) {
             problem.assign(before);

@@ -20,9 +20,9 @@ using namespace nanobind::literals;
 namespace maxmargin {
 namespace {
 
-void make_state(BinaryState* self, const PyRows& x, const StridedVector<std::int8_t>& signs,
-                const std::optional<StridedVector<double>>& targets, const StridedVector<double>& C, const Loss& loss,
-                double bias, bool free_bias, double bias_slope) {
+void make_binary_state(BinaryState* self, const PyRows& x, const StridedVector<std::int8_t>& signs,
+                       const std::optional<StridedVector<double>>& targets, const StridedVector<double>& C,
+                       const Loss& loss, double bias, bool free_bias, double bias_slope) {
     const std::size_t size = x.rows.size();
     if (signs.shape(0) != size || C.shape(0) != size || (targets && targets->shape(0) != size)) {
         throw std::invalid_argument("signs, targets and C must have one entry per row of X");
@@ -36,8 +36,8 @@ void make_state(BinaryState* self, const PyRows& x, const StridedVector<std::int
     });
 }
 
-void start(BinaryState& state, const std::optional<Vector<double>>& alpha,
-           const std::optional<Vector<double>>& weights) {
+void start_binary(BinaryState& state, const std::optional<Vector<double>>& alpha,
+                  const std::optional<Vector<double>>& weights) {
     if ((alpha && alpha->size() != state.rows().size()) ||
         (weights && weights->size() != state.rows().features() + 1)) {
         throw std::invalid_argument("alpha must have one entry per row, weights one per feature and one for the bias");
@@ -91,9 +91,9 @@ void bind_binary(nb::module_& m) {
         "lower_per_C"_a, "upper_per_C"_a, "diagonal_times_C"_a, "epsilon"_a = 0.0);
 
     nb::class_<BinaryState>(m, "BinaryState")
-        .def("__init__", &make_state, nb::keep_alive<1, 2>(), "rows"_a, "signs"_a, "targets"_a.none(), "C"_a, "loss"_a,
-             "bias"_a, "free_bias"_a, "bias_slope"_a = 0.0)
-        .def("start", &start, "alpha"_a.none(), "weights"_a.none())
+        .def("__init__", &make_binary_state, nb::keep_alive<1, 2>(), "rows"_a, "signs"_a, "targets"_a.none(), "C"_a,
+             "loss"_a, "bias"_a, "free_bias"_a, "bias_slope"_a = 0.0)
+        .def("start", &start_binary, "alpha"_a.none(), "weights"_a.none())
         .def(
             "verify", [](BinaryState& state) { state.verify(); }, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("primal", [](const BinaryState& state) { return state.bounds.primal(); })

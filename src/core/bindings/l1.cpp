@@ -14,8 +14,8 @@ using namespace nanobind::literals;
 namespace maxmargin {
 namespace {
 
-void make_state(L1State* self, const PyRows& x, const StridedVector<std::int8_t>& signs, const StridedVector<double>& C,
-                const Loss& loss, double bias, bool free_bias) {
+void make_l1_state(L1State* self, const PyRows& x, const StridedVector<std::int8_t>& signs,
+                   const StridedVector<double>& C, const Loss& loss, double bias, bool free_bias) {
     const std::size_t size = x.rows.size();
     if (signs.shape(0) != size || C.shape(0) != size) {
         throw std::invalid_argument("signs and C must have one entry per row of X");
@@ -29,7 +29,8 @@ void make_state(L1State* self, const PyRows& x, const StridedVector<std::int8_t>
     });
 }
 
-void start(L1State& state, const std::optional<Vector<double>>& alpha, const std::optional<Vector<double>>& weights) {
+void start_l1(L1State& state, const std::optional<Vector<double>>& alpha,
+              const std::optional<Vector<double>>& weights) {
     if ((alpha && alpha->size() != state.rows().size()) ||
         (weights && weights->size() != state.rows().features() + 1)) {
         throw std::invalid_argument("alpha must have one entry per row, weights one per feature and one for the bias");
@@ -42,9 +43,9 @@ void start(L1State& state, const std::optional<Vector<double>>& alpha, const std
 
 void bind_l1(nb::module_& m) {
     nb::class_<L1State>(m, "L1State")
-        .def("__init__", &make_state, nb::keep_alive<1, 2>(), "rows"_a, "signs"_a, "C"_a, "loss"_a, "bias"_a,
+        .def("__init__", &make_l1_state, nb::keep_alive<1, 2>(), "rows"_a, "signs"_a, "C"_a, "loss"_a, "bias"_a,
              "free_bias"_a)
-        .def("start", &start, "alpha"_a.none(), "weights"_a.none())
+        .def("start", &start_l1, "alpha"_a.none(), "weights"_a.none())
         .def(
             "verify", [](L1State& state) { state.verify(); }, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("primal", [](const L1State& state) { return state.bounds.primal(); })

@@ -13,8 +13,8 @@ using namespace nanobind::literals;
 namespace maxmargin {
 namespace {
 
-void make_state(MeasureState* self, const PyRows& x, Measure measure, const StridedVector<std::int8_t>& signs, double C,
-                std::size_t k, double bias, const std::optional<Matrix<double>>& points) {
+void make_measure_state(MeasureState* self, const PyRows& x, Measure measure, const StridedVector<std::int8_t>& signs,
+                        double C, std::size_t k, double bias, const std::optional<Matrix<double>>& points) {
     if (signs.shape(0) != x.rows.size() || (points && points->shape(1) != x.rows.features() + 1)) {
         throw std::invalid_argument("signs must have one entry per row, points one column per feature and the bias");
     }
@@ -44,8 +44,8 @@ void bind_measure(nb::module_& m) {
         .value("RECALL_AT_K", Measure::recall_at_k)
         .value("ROC_AREA", Measure::roc_area);
     nb::class_<MeasureState>(m, "MeasureState")
-        .def("__init__", &make_state, nb::keep_alive<1, 2>(), "rows"_a, "measure"_a, "signs"_a, "C"_a, "k"_a, "bias"_a,
-             "points"_a.none())
+        .def("__init__", &make_measure_state, nb::keep_alive<1, 2>(), "rows"_a, "measure"_a, "signs"_a, "C"_a, "k"_a,
+             "bias"_a, "points"_a.none())
         .def("verify", [](MeasureState& state) { state.verify(); })
         .def_prop_ro("primal", [](const MeasureState& state) { return state.bounds.primal(); })
         .def_prop_ro("dual", [](const MeasureState& state) { return state.bounds.dual(); })

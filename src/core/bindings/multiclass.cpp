@@ -22,8 +22,8 @@ namespace {
 // The dual variables, rows times classes, as the three arrays of a CSR matrix.
 using Lists = std::tuple<Vector<double>, Vector<std::int32_t>, Vector<std::int64_t>>;
 
-void make_state(MulticlassState* self, const PyRows& x, const Vector<std::int32_t>& labels,
-                const StridedVector<double>& C, Formulation formulation, std::size_t classes, double bias) {
+void make_multiclass_state(MulticlassState* self, const PyRows& x, const Vector<std::int32_t>& labels,
+                           const StridedVector<double>& C, Formulation formulation, std::size_t classes, double bias) {
     const std::size_t size = x.rows.size();
     if (labels.size() != size || C.shape(0) != size) {
         throw std::invalid_argument("labels and C must have one entry per row of X");
@@ -45,7 +45,8 @@ void make_state(MulticlassState* self, const PyRows& x, const Vector<std::int32_
     new (self) MulticlassState(x.rows, formulation, classes, bias, checked_C, checked_label);
 }
 
-void start(MulticlassState& state, const std::optional<Lists>& alpha, const std::optional<Vector<double>>& weights) {
+void start_multiclass(MulticlassState& state, const std::optional<Lists>& alpha,
+                      const std::optional<Vector<double>>& weights) {
     if (weights && weights->size() != (state.rows().features() + 1) * class_width(state.classes)) {
         throw std::invalid_argument(
             "weights must lie feature by feature, a whole number of blocks of classes for each");
@@ -106,9 +107,9 @@ void bind_multiclass(nb::module_& m) {
         .value("WESTON_WATKINS", Formulation::weston_watkins);
 
     nb::class_<MulticlassState>(m, "MulticlassState")
-        .def("__init__", &make_state, nb::keep_alive<1, 2>(), "rows"_a, "labels"_a, "C"_a, "formulation"_a, "classes"_a,
-             "bias"_a)
-        .def("start", &start, "alpha"_a.none(), "weights"_a.none())
+        .def("__init__", &make_multiclass_state, nb::keep_alive<1, 2>(), "rows"_a, "labels"_a, "C"_a, "formulation"_a,
+             "classes"_a, "bias"_a)
+        .def("start", &start_multiclass, "alpha"_a.none(), "weights"_a.none())
         .def(
             "verify", [](MulticlassState& state) { state.verify(); }, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("primal", [](const MulticlassState& state) { return state.bounds.primal(); })

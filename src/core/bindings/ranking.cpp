@@ -81,8 +81,8 @@ nb::tuple py_count(const PyPairs& ranked, const Vector<double>& scores) {
                           to_numpy(std::move(tied)));
 }
 
-void make_state(RankingState* self, const PyRows& x, const PyPairs& ranked, double C,
-                const std::optional<Matrix<double>>& points) {
+void make_ranking_state(RankingState* self, const PyRows& x, const PyPairs& ranked, double C,
+                        const std::optional<Matrix<double>>& points) {
     ranked.check(x.rows.size());
     if (points && points->shape(1) != x.rows.features() + 1) {
         throw std::invalid_argument("points must have one column per feature and one for the bias");
@@ -103,7 +103,7 @@ void bind_ranking(nb::module_& m) {
         .def("count", &py_count, "scores"_a);
 
     nb::class_<RankingState>(m, "RankingState")
-        .def("__init__", &make_state, nb::keep_alive<1, 2>(), "rows"_a, "pairs"_a, "C"_a, "points"_a.none())
+        .def("__init__", &make_ranking_state, nb::keep_alive<1, 2>(), "rows"_a, "pairs"_a, "C"_a, "points"_a.none())
         .def("verify", [](RankingState& state) { state.verify(); })
         .def_prop_ro("primal", [](const RankingState& state) { return state.bounds.primal(); })
         .def_prop_ro("dual", [](const RankingState& state) { return state.bounds.dual(); })

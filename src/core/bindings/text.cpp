@@ -37,7 +37,11 @@ nb::object to_numpy(Buffer<T>&& buffer) {
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
 }
 
-template <class Value, class Index>
+template <class Narrow, class Wide>
+nb::object to_numpy(EitherBuffer<Narrow, Wide>&& buffer) {
+    return buffer.is_wide ? to_numpy(std::move(buffer.wide)) : to_numpy(std::move(buffer.narrow));
+}
+
 nb::object read_as(std::string_view text, const ReaderOptions& options, const nb::object& progress) {
     std::exception_ptr failure;
     auto interrupted = [&failure, &progress](double share) {
@@ -55,10 +59,10 @@ nb::object read_as(std::string_view text, const ReaderOptions& options, const nb
         }
         return false;
     };
-    SvmlightRows<Value, Index> rows;
+    SvmlightRows rows;
     {
         nb::gil_scoped_release unlocked;
-        rows = SvmlightReader<Value, Index>(text, options, interrupted).read();
+        rows = SvmlightReader(text, options, interrupted).read();
     }
     if (failure) {
         std::rethrow_exception(failure);
@@ -84,12 +88,6 @@ nb::object read_as(std::string_view text, const ReaderOptions& options, const nb
     return result;
 }
 
-template <class Value>
-nb::object read_with_indices_that_fit(std::string_view text, const ReaderOptions& options, const nb::object& progress) {
-    const nb::object result = read_as<Value, std::int32_t>(text, options, progress);
-    return result.is_none() ? read_as<Value, std::int64_t>(text, options, progress) : result;
-}
-
 nb::object read_svmlight(const Bytes& text, bool single, bool multilabel, bool qid, bool need_qid,
                          std::optional<std::int64_t> largest_index, bool drop_larger, bool allow_zero,
                          std::int64_t base, std::size_t max_complaints, int threads, const nb::object& progress) {
@@ -99,14 +97,19 @@ nb::object read_svmlight(const Bytes& text, bool single, bool multilabel, bool q
     options.base = base;
     options.max_complaints = max_complaints;
     options.threads = threads;
-    return single ? read_with_indices_that_fit<float>(view(text), options, progress)
-                  : read_with_indices_that_fit<double>(view(text), options, progress);
+    options.single = single;
+    const nb::object result = read_as(view(text), options, progress);
+    if (!result.is_none()) {
+        return result;
+    }
+    options.wide = true;
+    return read_as(view(text), options, progress);
 }
 
 // One line per row: the given heads (label and qid), then the features.
-template <class Value, class Index, class Pointer>
-nb::bytes write_svmlight(const Vector<Value>& values, const Vector<Index>& indices, const Vector<Pointer>& starts,
-                         const std::optional<Vector<double>>& labels,
+template <class Value>
+nb::bytes write_svmlight(const Vector<Value>& values, const Vector<std::int64_t>& indices,
+                         const Vector<std::int64_t>& starts, const std::optional<Vector<double>>& labels,
                          const std::optional<Vector<std::int64_t>>& label_starts,
                          const std::optional<Vector<std::int64_t>>& qid, std::int64_t base) {
     const std::size_t rows = starts.size() == 0 ? 0 : starts.size() - 1;
@@ -145,9 +148,9 @@ nb::bytes write_svmlight(const Vector<Value>& values, const Vector<Index>& indic
     return nb::bytes(text.data(), text.size());
 }
 
-template <class Value, class Index, class Pointer>
+template <class Value>
 void bind_writer(nb::module_& m) {
-    m.def("write_svmlight", &write_svmlight<Value, Index, Pointer>, "values"_a.noconvert(), "indices"_a.noconvert(),
+    m.def("write_svmlight", &write_svmlight<Value>, "values"_a.noconvert(), "indices"_a.noconvert(),
           "indptr"_a.noconvert(), "labels"_a.noconvert(), "label_starts"_a.noconvert().none(),
           "qid"_a.noconvert().none(), "base"_a);
 }
@@ -205,16 +208,11 @@ nb::bytes write_numbers(const nb::ndarray<const double, nb::ndim<2>, nb::c_conti
 }  // namespace
 
 void bind_text(nb::module_& m) {
-    using std::int32_t, std::int64_t;
     m.def("read_svmlight", &read_svmlight, "text"_a, "single"_a, "multilabel"_a, "qid"_a, "need_qid"_a,
           "largest_index"_a.none(), "drop_larger"_a, "allow_zero"_a, "base"_a, "max_complaints"_a, "threads"_a,
           "progress"_a.none());
-    bind_writer<float, int32_t, int32_t>(m);
-    bind_writer<float, int32_t, int64_t>(m);
-    bind_writer<float, int64_t, int64_t>(m);
-    bind_writer<double, int32_t, int32_t>(m);
-    bind_writer<double, int32_t, int64_t>(m);
-    bind_writer<double, int64_t, int64_t>(m);
+    bind_writer<float>(m);
+    bind_writer<double>(m);
     m.def("write_numbers", &write_numbers, "values"_a);
     m.def("read_numbers", &read_numbers, "text"_a);
 }

@@ -44,14 +44,27 @@ struct ReaderOptions {
     bool allow_zero = true;    // whether 0 is an index
     std::int64_t base = 0;     // subtracted from every index that is stored
     std::size_t max_complaints = 1;
+    bool single = false;  // values as float32
+    bool wide = false;    // indices of 64 bits
     int threads = 1;
     std::size_t smallest_slice = 1 << 16;  // characters; less is not worth a thread
 };
 
-template <class Value, class Index>
+// Numbers whose width is chosen by the user or by the text: one of the two buffers is filled.
+template <class Narrow, class Wide>
+struct EitherBuffer {
+    Buffer<Narrow> narrow;
+    Buffer<Wide> wide;
+    bool is_wide = false;
+
+    void allocate(std::size_t capacity) { is_wide ? wide.allocate(capacity) : narrow.allocate(capacity); }
+    std::size_t size() const { return is_wide ? wide.size : narrow.size; }
+    void set_size(std::size_t size) { (is_wide ? wide.size : narrow.size) = size; }
+};
+
 struct SvmlightRows {
-    Buffer<Value> values;
-    Buffer<Index> indices;
+    EitherBuffer<float, double> values;
+    EitherBuffer<std::int32_t, std::int64_t> indices;
     Buffer<std::int64_t> starts;  // rows + 1
     Buffer<double> labels;
     Buffer<std::int64_t> label_starts;                                               // rows + 1, with multilabel only
@@ -59,19 +72,16 @@ struct SvmlightRows {
     std::int64_t smallest = std::numeric_limits<std::int64_t>::max(), largest = -1;  // index, as in the text
     std::int64_t dropped = 0;
     std::vector<Complaint> complaints;
-    bool too_wide = false;  // an index does not fit into Index: read again with a wider one
+    bool too_wide = false;  // an index does not fit into 32 bits: read again with 64
 };
 
-template <class Value, class Index>
 class SvmlightReader {
   public:
-    using Rows = SvmlightRows<Value, Index>;
-
     // `interrupted` is asked now and then, with the share of the text that has been read; true ends the reading.
     SvmlightReader(std::string_view text, const ReaderOptions& options, std::function<bool(double)> interrupted)
         : text_(text), options_(options), interrupted_(std::move(interrupted)) {}
 
-    Rows read() {
+    SvmlightRows read() {
         cut();
         in_threads([this](Slice& slice) { count(slice); });
         place();
@@ -168,6 +178,8 @@ class SvmlightReader {
             values += std::min(slice.colons, static_cast<std::size_t>(slice.end - slice.begin) / 4 + 1);
             labels += slice.lines + slice.commas;
         }
+        rows_.values.is_wide = !options_.single;
+        rows_.indices.is_wide = options_.wide;
         rows_.values.allocate(values);
         rows_.indices.allocate(values);
         rows_.starts.allocate(rows + 1);
@@ -257,10 +269,8 @@ class SvmlightReader {
             }
         }
 
-        Value* const values = rows_.values.data.get() + slice.value;
-        Index* const indices = rows_.indices.data.get() + slice.value;
         std::size_t count = slice.values;
-        std::int64_t last = -1, dropped = 0;
+        std::int64_t last = -1, largest = -1, dropped = 0;
         while (message == nullptr) {
             p = skip_spaces(p, end);
             if (ends_row(p, end)) {
@@ -296,25 +306,32 @@ class SvmlightReader {
                 message = "feature index 0 in a file that is read as one-based";
                 break;
             }
-            if constexpr (sizeof(Index) < sizeof(std::int64_t)) {
-                if (index - options_.base > std::numeric_limits<Index>::max()) {
-                    too_wide_ = true;
-                    stop_ = true;
-                    return nullptr;
-                }
+            const std::int64_t column = index - options_.base;
+            if (!options_.wide && column > std::numeric_limits<std::int32_t>::max()) {
+                too_wide_ = true;
+                stop_ = true;
+                return nullptr;
             }
-            const auto stored = static_cast<Value>(value);
-            if constexpr (sizeof(Value) < sizeof(double)) {
-                if (stored - stored != Value{0}) {
+            const std::size_t place = slice.value + count;
+            if (options_.single) {
+                const auto stored = static_cast<float>(value);
+                if (stored - stored != 0.0f) {
                     message = "the value is too large for float32";
                     break;
                 }
+                rows_.values.narrow.data[place] = stored;
+            } else {
+                rows_.values.wide.data[place] = value;
+            }
+            if (options_.wide) {
+                rows_.indices.wide.data[place] = column;
+            } else {
+                rows_.indices.narrow.data[place] = static_cast<std::int32_t>(column);
             }
             if (count == slice.values) {
                 slice.smallest = std::min(slice.smallest, index);
             }
-            values[count] = stored;
-            indices[count] = static_cast<Index>(index - options_.base);
+            largest = index;
             ++count;
         }
 
@@ -326,7 +343,7 @@ class SvmlightReader {
             return next_line(where, end);
         }
         if (count > slice.values) {
-            slice.largest = std::max(slice.largest, static_cast<std::int64_t>(indices[count - 1]) + options_.base);
+            slice.largest = std::max(slice.largest, largest);
         }
         const std::size_t row = slice.row + slice.rows;
         slice.dropped += dropped;
@@ -440,7 +457,8 @@ class SvmlightReader {
             rows_.largest = std::max(rows_.largest, slice.largest);
             rows_.dropped += slice.dropped;
         }
-        rows_.values.size = rows_.indices.size = values;
+        rows_.values.set_size(values);
+        rows_.indices.set_size(values);
         rows_.starts.size = rows + 1;
         rows_.labels.size = labels;
         rows_.label_starts.size = options_.multilabel ? rows + 1 : 0;
@@ -452,6 +470,10 @@ class SvmlightReader {
         if (from != to && count > 0) {
             std::memmove(buffer.data.get() + to, buffer.data.get() + from, count * sizeof(T));
         }
+    }
+    template <class Narrow, class Wide>
+    static void move_down(EitherBuffer<Narrow, Wide>& buffer, std::size_t from, std::size_t to, std::size_t count) {
+        buffer.is_wide ? move_down(buffer.wide, from, to, count) : move_down(buffer.narrow, from, to, count);
     }
     static void shift_down(Buffer<std::int64_t>& starts, std::size_t from, std::size_t to, std::size_t count,
                            std::size_t offset) {
@@ -468,7 +490,7 @@ class SvmlightReader {
     std::function<bool(double)> interrupted_;
     std::vector<Slice> slices_;
     std::atomic<bool> stop_{false}, too_wide_{false};
-    Rows rows_;
+    SvmlightRows rows_;
 };
 
 }  // namespace maxmargin

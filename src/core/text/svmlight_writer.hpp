@@ -32,12 +32,12 @@ inline void append_number(std::string& text, float number) {
 }
 
 // Appends ` index:value ...` for the values begin to end of a CSR matrix; `base` is added to the indices.
-template <class Value, class Index>
-void append_features(std::string& text, const Value* values, const Index* indices, std::size_t begin, std::size_t end,
-                     std::int64_t base) {
+template <class Value>
+void append_features(std::string& text, const Value* values, const std::int64_t* indices, std::size_t begin,
+                     std::size_t end, std::int64_t base) {
     for (std::size_t k = begin; k < end; ++k) {
         text += ' ';
-        append_number(text, static_cast<std::int64_t>(indices[k]) + base);
+        append_number(text, indices[k] + base);
         text += ':';
         append_number(text, values[k]);
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from maxmargin.cli.options import ONE_CLASS_SOLVERS
+from maxmargin.cli.single import run_parameters, solve_with_bar
 
 if TYPE_CHECKING:
     from maxmargin.cli.output import Output
@@ -43,10 +44,8 @@ def refuse_supervision(context: click.Context, given: dict[str, Any]) -> None:
 
 def train_one_class(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:
     """The model that tells rows like those of the data from others."""
-    from maxmargin.cli.output import Bar, TrainingBar
     from maxmargin.models.model import Model
     from maxmargin.problems.one_class import OneClassProblem
-    from maxmargin.solvers.solve import solve
     from maxmargin.training.method_choice import narrow_method
 
     shrinking = not given["no_shrinking"]
@@ -54,32 +53,10 @@ def train_one_class(data: Data, name: str, given: dict[str, Any], output: Output
     if data.X.shape[0] == 0:
         raise ValueError(f"{name}: there are no rows")
     problem = OneClassProblem(data.X, given["nu"])
-    with Bar(output, "training") as bar:
-        [listener] = TrainingBar(bar, 1, given["tol"]).listeners
-        solution = solve(
-            problem,
-            method,
-            tol=given["tol"],
-            max_iter=given["max_iter"],
-            time_limit=given["time_limit"],
-            seed=given["seed"],
-            callback=listener.report,
-            pack=not given["no_pack"],
-        )
+    solution = solve_with_bar(problem, method, given, output)
     if problem.vanishes(solution.certificate.dual):
         output.note("the origin lies among the rows, so that the best weights are zero and the model tells nothing")
-    parameters = {
-        "nu": given["nu"],
-        "solver": given["solver"],
-        "tol": given["tol"],
-        "max_iter": given["max_iter"],
-        "shrinking": not given["no_shrinking"],
-        "warm_start": False,
-        "pack": not given["no_pack"],
-        "time_limit": given["time_limit"],
-        "random_state": given["seed"],
-        "verbose": 0,
-    }
+    parameters = {"nu": given["nu"], **run_parameters(given)}
     return Model.of_one_class(problem, solution, parameters, feature_names=data.feature_names, source=data.source)
 
 

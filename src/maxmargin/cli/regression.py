@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from maxmargin.cli.options import REGRESSION_LOSSES, REGRESSION_SOLVERS
+from maxmargin.cli.single import run_parameters, solve_with_bar
 from maxmargin.cli.training import intercept_options
 
 if TYPE_CHECKING:
@@ -35,10 +36,8 @@ def prepare_regression(context: click.Context, given: dict[str, Any]) -> None:
 
 def train_regressor(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:
     """The model that predicts the labels as numbers."""
-    from maxmargin.cli.output import Bar, TrainingBar
     from maxmargin.models.model import Model
     from maxmargin.problems.regression import RegressionProblem, regression_loss
-    from maxmargin.solvers.solve import solve
     from maxmargin.training.method_choice import narrow_method
 
     method = narrow_method(
@@ -59,35 +58,16 @@ def train_regressor(data: Data, name: str, given: dict[str, Any], output: Output
         )
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
-    with Bar(output, "training") as bar:
-        [listener] = TrainingBar(bar, 1, given["tol"]).listeners
-        solution = solve(
-            problem,
-            method,
-            tol=given["tol"],
-            max_iter=given["max_iter"],
-            time_limit=given["time_limit"],
-            seed=given["seed"],
-            callback=listener.report,
-            pack=not given["no_pack"],
-        )
+    solution = solve_with_bar(problem, method, given, output)
     parameters = {
         "loss": given["loss"],
         "epsilon": given["epsilon"],
         "C": given["C"],
         "dual": "auto",
-        "solver": given["solver"],
-        "tol": given["tol"],
-        "max_iter": given["max_iter"],
         "fit_intercept": not given["no_intercept"],
         "penalize_intercept": not given["no_penalize_intercept"],
         "intercept_scaling": given["intercept_scaling"],
-        "shrinking": not given["no_shrinking"],
-        "warm_start": False,
-        "pack": not given["no_pack"],
-        "time_limit": given["time_limit"],
-        "random_state": given["seed"],
-        "verbose": 0,
+        **run_parameters(given),
     }
     return Model.of_regression(problem, solution, parameters, feature_names=data.feature_names, source=data.source)
 

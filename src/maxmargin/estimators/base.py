@@ -16,11 +16,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from maxmargin.io.files import PathLike
 from maxmargin.models.model import NO_CLASSES, Model, Training, linear_scores
 from maxmargin.problems.csr import Csr
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.scaling import describe_scales
+from maxmargin.solvers.method import Method
 from maxmargin.solvers.solution import describe_shortfall
 from maxmargin.training.balls import EPSILON, safe_gap
 
@@ -28,9 +30,24 @@ from maxmargin.training.balls import EPSILON, safe_gap
 class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
     """A linear model that was trained to a certified duality gap."""
 
-    max_iter: int
+    # Parameters that several estimators have; each says in its __init__ which.
+    C: float
+    dual: bool | str
+    solver: str | Method
     tol: float
+    max_iter: int
+    fit_intercept: bool
+    penalize_intercept: bool
+    intercept_scaling: float
+    shrinking: bool
+    warm_start: bool
+    n_jobs: int | None
+    pack: bool
     time_limit: float | None
+    checkpoint: PathLike | None
+    checkpoint_interval: float
+    random_state: int | np.random.RandomState | None
+    verbose: int
 
     coef_: Floats
     intercept_: Floats
@@ -47,6 +64,12 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
     converged_: bool
     solver_used_: Any
     history_: Any
+
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        """Take the arguments of ``__init__``, its ``locals()``, as they are and under their names."""
+        for name, value in arguments.items():
+            if name != "self":
+                setattr(self, name, value)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -131,15 +131,7 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
         checkpoint_interval: float = INTERVAL,
         verbose: int = 0,
     ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.checkpoint_interval = checkpoint_interval
-        self.verbose = verbose
+        self._keep(locals())
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)

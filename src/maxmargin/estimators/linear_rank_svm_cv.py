@@ -106,14 +106,18 @@ class LinearRankSVMCV(SearchesC, LinearRankSVM):
         time_limit: float | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(tol=tol, max_iter=max_iter, solver=solver, time_limit=time_limit, verbose=verbose)
-        del self.C, self.warm_start
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.refit = refit
-        self.n_jobs = n_jobs
+        self._keep(locals())
+
+    def _score_of(self, y: NDArray[Any], groups: NDArray[Any] | None) -> Any:
+        if self.scoring is None:
+            return None
+        measure = ndcg if self.scoring == "ndcg" else self.scoring
+
+        def score(held: Held) -> float:
+            qid = None if groups is None else groups[held.rows]
+            return float(measure(y[held.rows], held.scores.ravel(), qid))
+
+        return score
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -183,17 +187,6 @@ class LinearRankSVMCV(SearchesC, LinearRankSVM):
             return folds_of(group_fold_numbers(groups, count, seed=0))
         ranks = np.unique(y, return_inverse=True)[1]
         return folds_of(fold_numbers(ranks, count, seed=0))
-
-    def _score_of(self, y: NDArray[Any], groups: NDArray[Any] | None) -> Any:
-        if self.scoring is None:
-            return None
-        measure = ndcg if self.scoring == "ndcg" else self.scoring
-
-        def score(held: Held) -> float:
-            qid = None if groups is None else groups[held.rows]
-            return float(measure(y[held.rows], held.scores.ravel(), qid))
-
-        return score
 
     def _plain_parameters(self) -> dict[str, Any]:
         """Those of the `LinearRankSVM` that the final model is."""

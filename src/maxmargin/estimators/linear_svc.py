@@ -203,6 +203,11 @@ class LinearSVC(
         "verbose": ["verbose"],
     }
 
+    loss: str
+    penalty: str
+    multi_class: str
+    class_weight: dict[Any, float] | str | None
+
     classes_: NDArray[Any]
     calibration_: Calibration
     n_support_: NDArray[np.intp]
@@ -232,27 +237,7 @@ class LinearSVC(
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.dual = dual
-        self.C = C
-        self.multi_class = multi_class
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.shrinking = shrinking
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.pack = pack
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.checkpoint_interval = checkpoint_interval
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)

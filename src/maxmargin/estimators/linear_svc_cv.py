@@ -130,6 +130,9 @@ shrinking, pack, random_state
     range_errors_: Floats
     held_out_scores_: Floats
 
+    cv_tol: float | None
+    calibrate: str | None
+
     def __init__(
         self,
         loss: str = "squared_hinge",
@@ -158,33 +161,21 @@ shrinking, pack, random_state
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            loss,
-            penalty=penalty,
-            dual=dual,
-            multi_class=multi_class,
-            solver=solver,
-            tol=tol,  # type: ignore[arg-type]
-            max_iter=max_iter,
-            fit_intercept=fit_intercept,
-            penalize_intercept=penalize_intercept,
-            intercept_scaling=intercept_scaling,
-            class_weight=class_weight,
-            shrinking=shrinking,
-            n_jobs=n_jobs,
-            pack=pack,
-            time_limit=time_limit,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        del self.C, self.warm_start, self.checkpoint, self.checkpoint_interval
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.refit = refit
-        self.cv_tol = cv_tol
-        self.calibrate = calibrate
+        self._keep(locals())
+
+    def _check_proofs(self) -> None:
+        """Refuse proofs of what cannot be proved."""
+        for name, wanted in (("tol='auto'", self.tol == "auto"), ("cv_tol", self.cv_tol is not None)):
+            if wanted and self.scoring not in (None, "accuracy"):
+                raise ValueError(f"{name} proves labels, which only the accuracy is made of; use scoring=None")
+            if wanted and not self.penalize_intercept:
+                raise ValueError(f"{name} has no proof for an intercept outside the regulariser; use the default")
+            if wanted and self.penalty != "l2":
+                raise ValueError(f"{name} has no proof for penalty={self.penalty!r}; use penalty='l2'")
+            if wanted and measure_of(self.solver) is not None:
+                raise ValueError(f"{name} has no proof for solver={self.solver!r}; use a solver without a measure")
+        if self.cv_tol is not None and self.rule != "best":
+            raise ValueError(f"cv_tol proves the best C; rule={self.rule!r} takes another one")
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -246,20 +237,6 @@ shrinking, pack, random_state
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = False
         return tags
-
-    def _check_proofs(self) -> None:
-        """Refuse proofs of what cannot be proved."""
-        for name, wanted in (("tol='auto'", self.tol == "auto"), ("cv_tol", self.cv_tol is not None)):
-            if wanted and self.scoring not in (None, "accuracy"):
-                raise ValueError(f"{name} proves labels, which only the accuracy is made of; use scoring=None")
-            if wanted and not self.penalize_intercept:
-                raise ValueError(f"{name} has no proof for an intercept outside the regulariser; use the default")
-            if wanted and self.penalty != "l2":
-                raise ValueError(f"{name} has no proof for penalty={self.penalty!r}; use penalty='l2'")
-            if wanted and measure_of(self.solver) is not None:
-                raise ValueError(f"{name} has no proof for solver={self.solver!r}; use a solver without a measure")
-        if self.cv_tol is not None and self.rule != "best":
-            raise ValueError(f"cv_tol proves the best C; rule={self.rule!r} takes another one")
 
     def _search(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,19 +13,17 @@ from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from maxmargin.estimators.base import CertifiedEstimator, seed_of
-from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.estimators.single import SingleProblemEstimator
 from maxmargin.models.model import Model
 from maxmargin.problems.losses import REGRESSION_LOSSES, Floats
 from maxmargin.problems.regression import RegressionProblem, regression_loss
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import SOLVERS
-from maxmargin.solvers.solve import solve
 from maxmargin.training.method_choice import narrow_method
 
 
-class LinearSVR(RegressorMixin, CertifiedEstimator):
+class LinearSVR(RegressorMixin, SingleProblemEstimator):
     """Linear support vector regression, trained to a certified duality gap.
 
     Minimises ``1/2 |w|^2 + sum_i C_i loss(y_i - w.x_i)`` with ``C_i = C * sample weight``. Targets may have any scale:
@@ -132,6 +131,9 @@ class LinearSVR(RegressorMixin, CertifiedEstimator):
         "verbose": ["verbose"],
     }
 
+    loss: str
+    epsilon: float
+
     def __init__(
         self,
         loss: str = "epsilon_insensitive",
@@ -152,22 +154,22 @@ class LinearSVR(RegressorMixin, CertifiedEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.loss = loss
-        self.epsilon = epsilon
-        self.C = C
-        self.dual = dual
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.intercept_scaling = intercept_scaling
-        self.shrinking = shrinking
-        self.warm_start = warm_start
-        self.pack = pack
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
+
+    def _method(self) -> Method:
+        """The method that the parameters ask for; an error for parameters that do not go together."""
+        if not self.penalize_intercept and not self.fit_intercept:
+            raise ValueError("penalize_intercept=False has no meaning with fit_intercept=False; leave it at True")
+        if not self.penalize_intercept and self.intercept_scaling != 1.0:
+            raise ValueError("intercept_scaling has no meaning with penalize_intercept=False; leave it at 1.0")
+        return narrow_method(
+            self.solver,
+            "regression",
+            regression_loss(self.loss, self.epsilon),
+            penalize_bias=self.penalize_intercept,
+            dual=self.dual,
+            shrinking=self.shrinking,
+        )
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -203,23 +205,14 @@ class LinearSVR(RegressorMixin, CertifiedEstimator):
             bias=self.intercept_scaling if self.fit_intercept else 0.0,
             penalize_bias=self.penalize_intercept,
         )
-        start = self._start(problem)
-        progress = self._start_callbacks(X, y, sample_weight, problem)
-        progress.begin()
-        solution = solve(
+        model, _ = self._train(
             problem,
             method,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            time_limit=deadline.left(reserve=deadline.spent()),  # to make a model takes about as long as the checks
-            start=start,
-            seed=seed_of(self.random_state),
-            callback=progress.report if progress.listens else None,
-            pack=self.pack,
+            deadline,
+            {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
+            lambda weights: {"coef_": weights[:-1], "intercept_": problem.bias * weights[-1:]},
+            partial(Model.of_regression, problem),
         )
-        model = Model.of_regression(problem, solution, self.get_params(deep=False))
-        self._set(model)
-        progress.end()
         self._warn_unless_converged(model.training, X)
         return self
 
@@ -241,40 +234,3 @@ class LinearSVR(RegressorMixin, CertifiedEstimator):
     def _set(self, model: Model) -> None:
         super()._set(model)
         self.coef_ = model.coef.ravel()
-
-    def _method(self) -> Method:
-        """The method that the parameters ask for; an error for parameters that do not go together."""
-        if not self.penalize_intercept and not self.fit_intercept:
-            raise ValueError("penalize_intercept=False has no meaning with fit_intercept=False; leave it at True")
-        if not self.penalize_intercept and self.intercept_scaling != 1.0:
-            raise ValueError("intercept_scaling has no meaning with penalize_intercept=False; leave it at 1.0")
-        return narrow_method(
-            self.solver,
-            "regression",
-            regression_loss(self.loss, self.epsilon),
-            penalize_bias=self.penalize_intercept,
-            dual=self.dual,
-            shrinking=self.shrinking,
-        )
-
-    def _start(self, problem: RegressionProblem) -> Floats | None:
-        """The dual variables of the previous fit."""
-        if not self.warm_start or not hasattr(self, "dual_coef_"):
-            return None
-        rows = self.dual_coef_.shape[1]
-        if rows != problem.shape[0]:
-            raise ValueError(
-                f"warm_start=True continues from {rows} rows, but this fit has {problem.shape[0]}; use warm_start=False"
-            )
-        return problem.alpha_of(self.dual_coef_.toarray().ravel())
-
-    def _start_callbacks(self, X: Any, y: Any, sample_weight: Any, problem: RegressionProblem) -> Progress:
-        context = self._init_callback_context(max_subtasks=STEPS, sequential_subtasks=True)
-        return Progress(
-            context if hasattr(self, "_skl_callbacks") else None,
-            self,
-            self.tol,
-            {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
-            lambda weights: {"coef_": weights[:-1], "intercept_": problem.bias * weights[-1:]},
-            printer() if self.verbose else None,
-        )

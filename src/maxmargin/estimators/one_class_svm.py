@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,19 +15,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from maxmargin.estimators.base import CertifiedEstimator, DecisionMixin, seed_of
-from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.estimators.base import DecisionMixin
+from maxmargin.estimators.single import SingleProblemEstimator
 from maxmargin.models.model import INLIER_OR_NOT, Model
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.one_class import OneClassProblem
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import solvers_for
-from maxmargin.solvers.solve import solve
 from maxmargin.training.method_choice import narrow_method
 
 
-class OneClassSVM(OutlierMixin, DecisionMixin, CertifiedEstimator):
+class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
     """Linear one-class support vector machine, trained to a certified duality gap.
 
     Finds the hyperplane ``w.x = rho`` that is farthest from the origin with all but about a share ``nu`` of the rows
@@ -75,18 +75,8 @@ class OneClassSVM(OutlierMixin, DecisionMixin, CertifiedEstimator):
         Epochs or Newton steps.
     dual_coef_ : sparse array of shape (1, n_samples)
         The dual variables of highest dual objective that were seen; their sum is ``nu`` times that of the weights.
-    support_ : ndarray of shape (n_SV,)
-        Rows with a nonzero dual variable.
-    n_support_ : ndarray of shape (1,)
-        How many.
-    primal_objective_, dual_objective_, duality_gap_ : float
-        The certificate: the optimum lies between the two objectives.
-    converged_ : bool
-        Whether the certified gap is at most ``tol``.
-    solver_used_ : str
-        The stages the solver went through.
-    history_ : list of Report
-        The exact values along the way.
+    support_, n_support_, primal_objective_, dual_objective_, duality_gap_, converged_, solver_used_, history_
+        The support vectors, the certificate and the way there, as in `LinearSVR`.
 
     Examples
     --------
@@ -100,6 +90,9 @@ class OneClassSVM(OutlierMixin, DecisionMixin, CertifiedEstimator):
     True
     """
 
+    nu: float
+    offset_: float
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "solver": [StrOptions(set(solvers_for("one_class", penalize_bias=False))), Method],
@@ -112,8 +105,6 @@ class OneClassSVM(OutlierMixin, DecisionMixin, CertifiedEstimator):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-
-    offset_: float
 
     def __init__(
         self,
@@ -129,16 +120,7 @@ class OneClassSVM(OutlierMixin, DecisionMixin, CertifiedEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.nu = nu
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shrinking = shrinking
-        self.warm_start = warm_start
-        self.pack = pack
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -168,23 +150,18 @@ class OneClassSVM(OutlierMixin, DecisionMixin, CertifiedEstimator):
         if sample_weight is not None:
             C = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         problem = OneClassProblem(X, self.nu, C)
-        start = self._start(problem)
-        progress = self._start_callbacks(X, y, sample_weight)
-        progress.begin()
-        solution = solve(
+        model, solution = self._train(
             problem,
             method,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            time_limit=deadline.left(reserve=deadline.spent()),  # to make a model takes about as long as the checks
-            start=start,
-            seed=seed_of(self.random_state),
-            callback=progress.report if progress.listens else None,
-            pack=self.pack,
+            deadline,
+            {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
+            lambda weights: {
+                "coef_": weights[np.newaxis, :-1],
+                "intercept_": weights[-1:],
+                "offset_": -float(weights[-1]),
+            },
+            partial(Model.of_one_class, problem),
         )
-        model = Model.of_one_class(problem, solution, self.get_params(deep=False))
-        self._set(model)
-        progress.end()
         if problem.vanishes(solution.certificate.dual):
             # The level is that of the user's line: past this method and its two decorators.
             warnings.warn(NO_SIDE, ConvergenceWarning, stacklevel=4)
@@ -229,32 +206,6 @@ class OneClassSVM(OutlierMixin, DecisionMixin, CertifiedEstimator):
 
     def _model_classes(self) -> NDArray[Any]:
         return INLIER_OR_NOT
-
-    def _start(self, problem: OneClassProblem) -> Floats | None:
-        """The dual variables of the previous fit."""
-        if not self.warm_start or not hasattr(self, "dual_coef_"):
-            return None
-        rows = self.dual_coef_.shape[1]
-        if rows != problem.shape[0]:
-            raise ValueError(
-                f"warm_start=True continues from {rows} rows, but this fit has {problem.shape[0]}; use warm_start=False"
-            )
-        return problem.alpha_of(self.dual_coef_.toarray().ravel())
-
-    def _start_callbacks(self, X: Any, y: Any, sample_weight: Any) -> Progress:
-        context = self._init_callback_context(max_subtasks=STEPS, sequential_subtasks=True)
-        return Progress(
-            context if hasattr(self, "_skl_callbacks") else None,
-            self,
-            self.tol,
-            {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
-            lambda weights: {
-                "coef_": weights[np.newaxis, :-1],
-                "intercept_": weights[-1:],
-                "offset_": -float(weights[-1]),
-            },
-            printer() if self.verbose else None,
-        )
 
 
 #: What to say where the optimum is zero.

@@ -40,7 +40,10 @@ class SearchesC:
     }
 
     Cs: Any
+    cv: Any
+    scoring: Any
     rule: str
+    refit: bool
     tol: Any
     verbose: int
 

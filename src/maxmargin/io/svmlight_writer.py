@@ -158,8 +158,8 @@ def _write_rows(
         file.write(
             _core.write_svmlight(
                 rows.data[first:last],
-                rows.indices[first:last],
-                rows.indptr[begin : end + 1] - rows.indptr.dtype.type(first),
+                rows.indices[first:last].astype(np.int64),
+                rows.indptr[begin : end + 1].astype(np.int64) - first,
                 labels[begin:end] if label_starts is None else labels,
                 None if label_starts is None else label_starts[begin : end + 1],
                 None if qid is None else qid[begin:end],

@@ -13,12 +13,14 @@ from maxmargin.problems.losses import Floats
 MUCH = 30.0
 #: At most so many are named.
 NAMED = 4
-#: Stored values looked at in one piece.
-PIECE = 1 << 18
+#: Stored values looked at in one piece, and in all: pieces of a large matrix that are spread evenly tell enough.
+PIECE, ENOUGH = 1 << 16, 1 << 20
 
 
 def column_scales(X: Any) -> Floats:
     """The root of the mean square of each column's nonzero entries; 0 for a column without any.
+
+    Of a large matrix some rows are looked at, from all parts of it.
 
     Examples
     --------
@@ -29,19 +31,26 @@ def column_scales(X: Any) -> Floats:
     """
     squares, counts = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     if hasattr(X, "indptr"):
-        stored, step = int(X.indptr[-1]), max(PIECE, X.shape[1])
-        for first in range(0, stored, step):
-            values = X.data[first : min(first + step, stored)].astype(np.float64)
-            columns = X.indices[first : min(first + step, stored)]
+        stored, piece = int(X.indptr[-1]), max(PIECE, X.shape[1])
+        for first in _spread(stored, piece, ENOUGH):
+            values = X.data[first : min(first + piece, stored)].astype(np.float64)
+            columns = X.indices[first : min(first + piece, stored)]
             squares += np.bincount(columns, weights=values * values, minlength=X.shape[1])
             counts += np.bincount(columns[values != 0], minlength=X.shape[1])
     else:
-        step = max(PIECE // X.shape[1], 1)
-        for first in range(0, X.shape[0], step):
-            part = np.asarray(X[first : first + step], dtype=np.float64)
+        piece = max(PIECE // X.shape[1], 1)
+        for first in _spread(X.shape[0], piece, max(ENOUGH // X.shape[1], 1)):
+            part = np.asarray(X[first : first + piece], dtype=np.float64)
             squares += (part * part).sum(axis=0)
             counts += (part != 0).sum(axis=0)
     return np.sqrt(squares / np.maximum(counts, 1))
+
+
+def _spread(size: int, piece: int, enough: int) -> range:
+    """Where pieces begin: one after the other, or with equal gaps so that they are about ``enough`` in all."""
+    pieces = -(-size // piece)
+    most = max(enough // piece, 1)
+    return range(0, size, piece * max(-(-pieces // most), 1))
 
 
 def describe_scales(X: Any, names: Sequence[Any] | None = None, first: int = 0) -> str | None:

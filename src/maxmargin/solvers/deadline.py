@@ -35,3 +35,7 @@ class Deadline:
     def left(self, reserve: float = 0.0) -> float | None:
         """Seconds until then, less a reserve for what comes after; never quite zero, which is no time limit."""
         return None if self.moment is None else max(self.moment - time.perf_counter() - reserve, 1e-9)
+
+    def is_over(self) -> bool:
+        """Whether the moment has passed."""
+        return self.moment is not None and time.perf_counter() >= self.moment

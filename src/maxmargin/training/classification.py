@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from maxmargin._core import StopFlag
 from maxmargin.io.files import PathLike
 from maxmargin.problems.binary import BinaryProblem
+from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.measure import MeasureProblem
@@ -333,13 +334,17 @@ def solve_all(
             start = None if start_of is None else start_of(task)
             own_starts.append(start if start is None or hasattr(start, "weights") else problem.alpha_of(start))
             callbacks.append(heard[task].report if heard[task].listens else None)
+        time_left = deadline.left()
+        rounds = -(-sum(other.start >= group.start for other in groups) // n_jobs)  # this one and those to come
         limits = {
-            "time_limit": deadline.left(),
+            "time_limit": None if time_left is None else time_left / rounds,
             "seed": (seed + group.start * 0x9E3779B97F4A7C15) % 2**63,  # all different and far apart
             "stop": stop,
             **options,
         }
-        if len(group) > 1:
+        if deadline.is_over() and group.start > 0 and own_starts.count(None) == len(own_starts):
+            solutions = [untouched(problem, method) for problem in problems]
+        elif len(group) > 1:
             solutions = solve_together(problems, method, starts=own_starts, callbacks=callbacks, **limits)
         else:
             solve_it = solve if saved is None else partial(saved.solve, group.start)
@@ -358,6 +363,22 @@ def solve_all(
     if saved is not None:
         saved.close()
     return [kept for group in solved for kept in group]
+
+
+def untouched(problem: BinaryProblem, method: Method) -> Solution:
+    """What is known of a problem for which there was no time: the bounds at zero."""
+    rows, features = problem.shape
+    return Solution(
+        weights=np.zeros(features + 1),
+        alpha=np.zeros(rows),
+        certificate=Certificate(problem.losses_at(np.zeros(1)), 0.0),
+        exit="time_limit",
+        n_iter=0,
+        solver=method.name,
+        seconds=0.0,
+        check_seconds=0.0,
+        history=[],
+    )
 
 
 def check_memory(features: int, problems: int) -> None:
