@@ -65,9 +65,9 @@ random_state, verbose
     >>> from sklearn.datasets import load_diabetes
     >>> from maxmargin import LinearSVRCV
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = LinearSVRCV(Cs=[1.0, 10.0, 100.0, 1000.0], penalize_intercept=False).fit(X, y)
+    >>> model = LinearSVRCV(Cs=[100.0, 1e3, 1e4], penalize_intercept=False).fit(X, y)
     >>> model.scores_.shape, model.C_, model.score(X, y) > 0.5
-    ((5, 4), 100.0, True)
+    ((5, 3), 1000.0, True)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
