@@ -7,7 +7,7 @@ export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*/*)
 
-.PHONY: demo test sanitize fuzz bench clean
+.PHONY: demo test sanitize sanitize-threads fuzz bench clean
 
 demo: $(VENV)/package
 	@echo "== Training a classifier of handwritten digits (examples/demo.py)"
@@ -41,6 +41,13 @@ sanitize: $(VENV)-sanitize/ready
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	$(VENV)-sanitize/bin/pytest tests --ignore tests/test_memory.py
 
+# Races between threads. numpy and others are not built for this, so that their reports are left out.
+sanitize-threads: $(VENV)-threads/ready
+	LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" OPENBLAS_NUM_THREADS=1 \
+	TSAN_OPTIONS="halt_on_error=1 ignore_noninstrumented_modules=1 report_signal_unsafe=0" \
+	$(VENV)-threads/bin/pytest -p no:cacheprovider -o addopts= -k "not fork" \
+	  tests/solvers/test_threads.py tests/solvers/test_together.py tests/io/test_svmlight.py
+
 # Coverage-guided fuzzing of everything that reads files of strangers. Needs clang with libFuzzer.
 FUZZ_SECONDS ?= 600
 fuzz: build/fuzz/reader $(VENV)/fuzz
@@ -58,7 +65,7 @@ $(VENV)/fuzz: $(VENV)/dev
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-sanitize build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-sanitize $(VENV)-threads build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/python:
@@ -81,4 +88,10 @@ $(VENV)-sanitize/ready: $(SOURCES)
 	$(VENV)-sanitize/bin/python -m pip install --quiet --upgrade pip
 	$(VENV)-sanitize/bin/python -m pip install --quiet --editable '.[dev]' \
 	  --config-settings=cmake.define.MAXMARGIN_SANITIZE=ON --config-settings=build-dir=build/sanitize
+	touch $@
+
+$(VENV)-threads/ready: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)-threads
+	$(VENV)-threads/bin/python -m pip install --quiet --editable '.[dev]' \
+	  --config-settings=cmake.define.MAXMARGIN_SANITIZE_THREADS=ON --config-settings=build-dir=build/threads
 	touch $@

@@ -53,6 +53,7 @@ class Run:
         report_passes: float,
         report_seconds: float,
         with_weights: bool,
+        threads: int = 1,
     ) -> None: ...
     def reserve(self, seconds: float) -> None: ...
     @property

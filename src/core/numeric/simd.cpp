@@ -30,6 +30,17 @@ inline __attribute__((always_inline)) void axpy_loop(double a, const Value* x, d
     }
 }
 
+template <class Value>
+inline __attribute__((always_inline)) void axpy_four_loop(const double* a, const Value* const* x, double* w,
+                                                          std::size_t n) {
+    const double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
+    const Value *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
+    for (std::size_t k = 0; k < n; ++k) {
+        w[k] += (a0 * static_cast<double>(x0[k]) + a1 * static_cast<double>(x1[k])) +
+                (a2 * static_cast<double>(x2[k]) + a3 * static_cast<double>(x3[k]));
+    }
+}
+
 // Each entry that is loaded serves several products.
 inline __attribute__((always_inline)) void products_loop(const double* four, const double* two, std::size_t stride,
                                                          std::size_t n, double* products) {
@@ -106,6 +117,12 @@ MAXMARGIN_CLONES double dense_dot(const float* x, const double* w, std::size_t n
 }
 MAXMARGIN_CLONES double dense_dot(const double* x, const double* w, std::size_t n) {
     return dot_loop(x, w, n);
+}
+MAXMARGIN_CLONES void dense_axpy_four(const double* a, const float* const* x, double* w, std::size_t n) {
+    axpy_four_loop(a, x, w, n);
+}
+MAXMARGIN_CLONES void dense_axpy_four(const double* a, const double* const* x, double* w, std::size_t n) {
+    axpy_four_loop(a, x, w, n);
 }
 MAXMARGIN_BLOCK_CLONES void dense_products(const double* four, const double* two, std::size_t stride, std::size_t n,
                                            double* products) {

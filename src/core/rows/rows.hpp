@@ -14,6 +14,7 @@
 #include "numeric/cholesky.hpp"
 #include "numeric/row_entries.hpp"
 #include "numeric/simd.hpp"
+#include "rows/row_source.hpp"
 
 namespace maxmargin {
 
@@ -201,8 +202,9 @@ class CsrRows {
     void scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
                 std::size_t classes, double* scores) const;
 
-    // A += scale * x_i x_i', lower triangle.
-    void add_outer(std::size_t i, double scale, SymmetricMatrix& A) const;
+    // A += the sum of scales[k] * x_i x_i' over the rows i = rows[k]; of its lower triangle the rows `first` to `last`.
+    void add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
+                    std::size_t last) const;
 
     // visit(column, value) for every entry; a repeated index is visited again.
     template <class Visit>
@@ -283,7 +285,8 @@ class DenseRows {
                         std::size_t width) const;
     void scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
                 std::size_t classes, double* scores) const;
-    void add_outer(std::size_t i, double scale, SymmetricMatrix& A) const;
+    void add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
+                    std::size_t last) const;
     template <class Visit>
     void for_each(std::size_t i, Visit visit) const {
         with_row(i, [&](auto* x) {
