@@ -26,6 +26,7 @@ test: $(VENV)/dev
 bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.choosing
+	$(BIN)/python -m benchmarks.l1
 	$(BIN)/python -m benchmarks.solvers
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.reader

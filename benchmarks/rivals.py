@@ -103,6 +103,14 @@ class LiblinearNewton(Liblinear):
     solvers: ClassVar = {"squared_hinge": 2}
 
 
+class LiblinearL1(Liblinear):
+    """LIBLINEAR's coordinate descent for the penalty "l1", "-s 5"."""
+
+    name = "LIBLINEAR -s 5"
+    takes: ClassVar = {"l1": ("squared_hinge",)}
+    solvers: ClassVar = {"squared_hinge": 5}
+
+
 class ScikitLearn(Rival):
     """scikit-learn's LinearSVC as it is by default."""
 
@@ -185,5 +193,5 @@ def timed_fit(model: Any, X: Any, y: Any) -> float:
 
 
 RIVALS: dict[str, type[Rival]] = {
-    rival.name: rival for rival in (Liblinear, LiblinearNewton, ScikitLearn, SnapMl, Skglm, Rehline)
+    rival.name: rival for rival in (Liblinear, LiblinearNewton, LiblinearL1, ScikitLearn, SnapMl, Skglm, Rehline)
 }

@@ -77,9 +77,14 @@ class Cell:
 
     def fit(self, tol: float, limit: float) -> tuple[float, LinearSVC]:
         """Seconds of ``LinearSVC.fit``, and the model."""
-        multi_class = "ovr" if self.kind == "binary" else self.kind
         model = LinearSVC(
-            self.loss, C=self.C, multi_class=multi_class, tol=tol, fit_intercept=self.bias > 0, time_limit=limit
+            self.loss,
+            C=self.C,
+            multi_class="ovr" if self.kind in ("binary", "l1") else self.kind,
+            penalty="l1" if self.kind == "l1" else "l2",
+            tol=tol,
+            fit_intercept=self.bias > 0,
+            time_limit=limit,
         )
         start = time.perf_counter()
         model.fit(self.X, self.y)
@@ -89,10 +94,16 @@ class Cell:
         """The primal value of weights, that of all classes together, in plain numpy."""
         if self.kind == "crammer_singer":
             return MulticlassProblem(self.matrix, self.y, self.C, bias=self.bias).primal(weights)
-        positives = [1] if self.kind == "binary" else range(len(weights))
+        positives = [1] if self.kind in ("binary", "l1") else range(len(weights))
+        penalty = "l1" if self.kind == "l1" else "l2"
         return sum(
             BinaryProblem(
-                self.matrix, np.where(self.y == positive, 1, -1), self.C, loss=self.loss, bias=self.bias
+                self.matrix,
+                np.where(self.y == positive, 1, -1),
+                self.C,
+                loss=self.loss,
+                bias=self.bias,
+                penalty=penalty,
             ).primal(row)
             for positive, row in zip(positives, weights, strict=True)
         )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from maxmargin.problems.certificate import Certificate
     from maxmargin.problems.losses import LOSSES, Loss
     from maxmargin.problems.matrix import Matrix
+    from maxmargin.problems.measure import MeasureProblem
     from maxmargin.problems.multiclass import MulticlassProblem
     from maxmargin.problems.one_class import OneClassProblem
     from maxmargin.problems.ranking import RankingProblem, count_pairs, ndcg
@@ -64,6 +65,7 @@ _HOMES = {
     "LinearSVR": "maxmargin.estimators.linear_svr",
     "Loss": "maxmargin.problems.losses",
     "Matrix": "maxmargin.problems.matrix",
+    "MeasureProblem": "maxmargin.problems.measure",
     "Method": "maxmargin.solvers.method",
     "MulticlassProblem": "maxmargin.problems.multiclass",
     "Newton": "maxmargin.solvers.newton",
@@ -83,6 +85,7 @@ _HOMES = {
     "Solution": "maxmargin.solvers.solution",
     "SvmlightError": "maxmargin.io.svmlight",
     "TopFeaturesDisplay": "maxmargin.plots.features",
+    "WorkingSets": "maxmargin.solvers.working_sets",
     "count_pairs": "maxmargin.problems.ranking",
     "load_model": "maxmargin.estimators.model_files",
     "load_svmlight": "maxmargin.io.svmlight",
@@ -113,6 +116,7 @@ __all__ = [
     "LinearSVR",
     "Loss",
     "Matrix",
+    "MeasureProblem",
     "Method",
     "MulticlassProblem",
     "Newton",
@@ -131,6 +135,7 @@ __all__ = [
     "Solution",
     "SvmlightError",
     "TopFeaturesDisplay",
+    "WorkingSets",
     "count_pairs",
     "load_model",
     "load_svmlight",

@@ -129,6 +129,51 @@ def dual_sweep(
     state: BinaryState, alpha: _Floats, weights: _Floats, schedule: NDArray[np.uint32], scale: float
 ) -> tuple[_Floats, _Floats, float, float, float]: ...
 
+# Binary problems with the regulariser |w|_1.
+
+class L1State(_State):
+    def __init__(
+        self,
+        rows: Rows,
+        signs: NDArray[np.int8],
+        C: _Floats,
+        loss: Loss,
+        bias: float,
+        free_bias: bool,
+    ) -> None: ...
+    def start(self, alpha: _Floats | None, weights: _Floats | None) -> None: ...
+    def alpha(self) -> _Floats: ...
+
+class WorkingSetOptions:
+    def __init__(self, screening: bool) -> None: ...
+
+def working_sets(state: L1State, options: WorkingSetOptions, limits: Limits, run: Run) -> Exit: ...
+
+# Performance measures of a whole prediction.
+
+class Measure(Enum):
+    ERROR_RATE = 0
+    F1 = 1
+    PRECISION_AT_K = 2
+    RECALL_AT_K = 3
+    ROC_AREA = 4
+
+class MeasureState(_State):
+    def __init__(
+        self,
+        rows: Rows,
+        measure: Measure,
+        signs: NDArray[np.int8],
+        C: float,
+        k: int,
+        bias: float,
+        points: _Floats | None,
+    ) -> None: ...
+    def alpha(self) -> _Floats: ...
+    def points(self) -> _Floats: ...
+
+def cut_measure(state: MeasureState, options: CuttingOptions, limits: Limits, run: Run) -> Exit: ...
+
 # Several classes at once. Weights lie feature by feature, padded to whole blocks of classes; dual variables are sparse
 # rows: values, classes, row pointers.
 

@@ -292,7 +292,7 @@ def test_options_of_liblinear(text, expected):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("-s 0", "-s 0 is logistic regression; maxmargin trains -s 1, 2, 3, 4, 11, 12, 13 and 21"),
+        ("-s 0", "-s 0 is logistic regression; maxmargin trains -s 1, 2, 3, 4, 5, 11, 12, 13 and 21"),
         ("-s 11 -p -1", "-p needs a number from 0 on"),
         ("-s 99", "unknown to LIBLINEAR too"),
         ("-s x", "needs a whole number"),

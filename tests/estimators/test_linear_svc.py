@@ -248,7 +248,7 @@ def test_other_dense_input_is_converted(convert):
         ({"solver": "sdm"}, "it solves problems of Crammer & Singer and problems of Weston & Watkins; choose from"),
         ({"solver": Newton}, "'solver' parameter"),
         ({"solver": DualCoordinateDescent(), "shrinking": False}, "DualCoordinateDescent has its own option"),
-        ({"penalty": "l1"}, "the only penalty is 'l2'"),
+        ({"penalty": "l1", "loss": "hinge"}, "the losses for penalty='l1' are"),
         ({"penalty": "elasticnet"}, "'penalty' parameter"),
         ({"loss": "l2"}, "is a penalty; the first argument is the loss, one of"),
         ({"dual": "yes"}, "'dual' parameter"),

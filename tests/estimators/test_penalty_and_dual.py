@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV
+from sklearn.svm import LinearSVC as Theirs
 
-from maxmargin import DualCoordinateDescent, LinearSVC, SequentialDual, load_model, save_model
+from maxmargin import BinaryProblem, DualCoordinateDescent, LinearSVC, SequentialDual, load_model, save_model
 from maxmargin.problems.losses import LOSSES
 from maxmargin.solvers.methods import SOLVERS, solvers_for
 
@@ -32,7 +34,7 @@ def three_classes(seed=1, rows=90, features=5):
 
 def test_dual_and_primal_methods_are_those_of_the_papers():
     assert sorted(DUAL) == ["avsf", "dcd", "eg", "online", "sdm"]
-    assert sorted(PRIMAL) == ["cutting_plane", "newton", "pcd", "pegasos"]
+    assert sorted(PRIMAL) == ["cutting_plane", "newton", "pcd", "pegasos", "working_sets"]
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -41,20 +43,68 @@ def test_the_penalty_l2_is_accepted_and_changes_nothing(loss):
     assert np.array_equal(LinearSVC(loss, penalty="l2").fit(X, y).coef_, LinearSVC(loss).fit(X, y).coef_)
 
 
-@pytest.mark.parametrize("dual", [True, False, "auto"])
-@pytest.mark.parametrize("loss", LOSS_NAMES)
-def test_the_penalty_l1_is_refused_with_what_works(loss, dual):
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"loss": "hinge"}, "the losses for penalty='l1' are 'squared_hinge' and 'least_squares'"),
+        ({"dual": True}, "use dual=False or dual='auto'"),
+        ({"multi_class": "crammer_singer"}, "penalty='l1' needs multi_class='ovr'"),
+    ],
+)
+def test_what_the_penalty_l1_does_not_go_with_is_refused(options, reason):
     X, y = random_problem()
-    with pytest.raises(ValueError, match=r"penalty='l1'.*the only penalty is 'l2'") as error:
-        LinearSVC(loss, penalty="l1", dual=dual).fit(X, y)
-    assert f"loss={loss!r}" in str(error.value)
-    assert f"dual={dual!r}" in str(error.value)
+    with pytest.raises(ValueError, match=r"Unsupported set of arguments: penalty='l1'") as error:
+        LinearSVC(penalty="l1", **options).fit(X, y)
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize("penalize_intercept", [True, False])
+@pytest.mark.parametrize("loss", ["squared_hinge", "least_squares"])
+def test_the_penalty_l1_is_certified_sparse_and_selects_features(loss, penalize_intercept):
+    X, y = random_problem(rows=200, features=50, seed=5)
+    model = LinearSVC(loss, penalty="l1", C=0.02, tol=1e-6, penalize_intercept=penalize_intercept).fit(X, y)
+    assert model.converged_
+    assert 0 < np.count_nonzero(model.coef_) < 50
+    problem = BinaryProblem(X, y, 0.02, loss=loss, bias=1.0, penalize_bias=penalize_intercept, penalty="l1")
+    weights = np.append(model.coef_[0], model.intercept_)
+    assert model.primal_objective_ == pytest.approx(problem.primal(weights), rel=1e-10)
+    alpha = problem.alpha_of(model.dual_coef_.toarray()[0])
+    assert model.dual_objective_ == pytest.approx(problem.dual(alpha), rel=1e-8)
+    selected = SelectFromModel(model, prefit=True).transform(X)
+    assert selected.shape[1] == np.count_nonzero(np.abs(model.coef_) > 1e-5)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_penalty_l1_has_the_objective_of_scikit_learn(fit_intercept):
+    X, y = random_problem(rows=150, features=30, seed=6)
+    options = {"penalty": "l1", "C": 0.3, "dual": False, "fit_intercept": fit_intercept}
+    theirs = Theirs(tol=1e-8, max_iter=100_000, **options).fit(X, y)
+    ours = LinearSVC(tol=1e-9, **options).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    problem = BinaryProblem(X, y, 0.3, bias=float(fit_intercept), penalty="l1")
+    value = problem.primal(np.append(theirs.coef_, theirs.intercept_))
+    assert ours.primal_objective_ <= value * (1 + 1e-9)
+
+
+def test_the_penalty_l1_starts_warm_and_knows_classes_and_files(tmp_path):
+    X, y = three_classes(rows=150, features=20)
+    model = LinearSVC(penalty="l1", C=0.1, warm_start=True, tol=1e-6).fit(X, y)
+    coef = model.coef_.copy()
+    assert coef.shape == (3, 20)
+    assert model.fit(X, y).n_iter_ == 0
+    np.testing.assert_allclose(model.coef_, coef, atol=1e-6)
+    save_model(model, tmp_path / "a.mm")
+    loaded = load_model(tmp_path / "a.mm")
+    assert loaded.penalty == "l1"
+    assert np.array_equal(loaded.coef_, model.coef_)
 
 
 @pytest.mark.parametrize("penalty", ["elasticnet", "none", None, 2])
 def test_penalties_nobody_knows_are_refused(penalty):
     X, y = random_problem()
-    with pytest.raises(ValueError, match=r"'penalty' parameter of LinearSVC must be a str among \{'l2'\}"):
+    with pytest.raises(
+        ValueError, match=r"'penalty' parameter of LinearSVC must be a str among \{('l1', 'l2'|'l2', 'l1')\}"
+    ):
         LinearSVC(penalty=penalty).fit(X, y)
 
 

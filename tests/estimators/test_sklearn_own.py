@@ -27,7 +27,6 @@ from maxmargin import LinearSVC as OURS
 LISTED_VERSION = "1.9"
 THEIRS = sklearn.svm.LinearSVC
 ROOT = Path(sklearn.__file__).parent
-L1 = "l1: "
 LIBLINEAR = "liblinear's internals: "
 
 #: scikit-learn's seed for tests that ask for one; all from 0 to 99 should do.
@@ -35,24 +34,19 @@ SEED = int(os.environ.get("SKLEARN_TESTS_GLOBAL_RANDOM_SEED", "42"))
 
 #: Tests, or single parametrisations of them, that do not apply, and why.
 NOT_OURS = {
-    "svm/tests/test_bounds.py::test_l1_min_c": L1 + "the smallest C at which an l1 model is not empty",
-    "svm/tests/test_sparse.py::test_sparse_liblinear_intercept_handling": L1 + "intercept_scaling of an l1 model",
-    "svm/tests/test_svm.py::test_dense_liblinear_intercept_handling": L1 + "intercept_scaling of an l1 model",
-    "svm/tests/test_svm.py::test_linearsvc_parameters[False-l1-squared_hinge]": L1 + "fits an l1 model",
     "svm/tests/test_svm.py::test_linearsvc_parameters[False-l2-hinge]": LIBLINEAR
     + "it has no method for the weights of the hinge; ours is Newton's",
-    "svm/tests/test_svm.py::test_linearsvm_liblinear_sample_weight[LinearSVC-params0]": L1 + "fits an l1 model",
     "svm/tests/test_svm.py::test_dual_auto": LIBLINEAR + "which of its solvers dual='auto' means",
     "svm/tests/test_svm.py::test_dual_auto_edge_cases": LIBLINEAR + "which of its solvers dual='auto' means",
     "svm/tests/test_svm.py::test_linear_svm_convergence_warnings": LIBLINEAR
     + "the text 'Liblinear failed to converge', and two steps that are too few for it; see test_too_few_steps",
 }
 
-#: Tests of which one statement needs l1; there, and only there, scikit-learn's class does it.
-L1_INSIDE = {"svm/tests/test_svm.py::test_linearsvc"}
-
 #: Every other test in scikit-learn that uses LinearSVC.
 RUN = {
+    "svm/tests/test_bounds.py": [
+        "test_l1_min_c",
+    ],
     "ensemble/tests/test_common.py": [
         "test_ensemble_heterogeneous_estimators_behavior",
     ],
@@ -121,11 +115,13 @@ RUN = {
         "test_callable_multimetric_confusion_matrix_cross_validate",
     ],
     "svm/tests/test_sparse.py": [
+        "test_sparse_liblinear_intercept_handling",
         "test_linearsvc",
         "test_linearsvc_iris",
         "test_weight",
     ],
     "svm/tests/test_svm.py": [
+        "test_dense_liblinear_intercept_handling",
         "test_auto_weight",
         "test_bad_input",
         "test_crammer_singer_binary",
@@ -274,16 +270,12 @@ def ours_in_place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     for name in (key, key.split("[")[0]):
         if name in NOT_OURS:
             pytest.skip(NOT_OURS[name])
-    put_in_place(monkeypatch, ours_but_for_l1 if key.split("[")[0] in L1_INSIDE else OURS)
+    put_in_place(monkeypatch, OURS)
 
 
 def key_of_item(item: pytest.Item) -> str:
     key = COLLECTED.get(item.originalname, item.originalname)
     return f"{key}[{item.callspec.id}]" if hasattr(item, "callspec") else key
-
-
-def ours_but_for_l1(penalty="l2", **parameters):
-    return (THEIRS if penalty == "l1" else OURS)(penalty=penalty, **parameters)
 
 
 def test_every_test_is_known(request):
@@ -294,14 +286,13 @@ def test_every_test_is_known(request):
     if sklearn.__version__.startswith(LISTED_VERSION):
         assert uses_of_linear_svc() == known | skipped
     assert {key.split("[")[0] for key in NOT_OURS if "[" in key} <= known
-    assert known >= L1_INSIDE
     items = {key_of_item(item) for item in request.session.items if getattr(item, "module", None) is request.module}
     functions = {key.split("[")[0] for key in items}
     assert {key for key in NOT_OURS if key.split("[")[0] in functions} <= items | functions - known
 
 
-def test_only_l1_and_liblinear_are_left_out():
-    assert all(reason.startswith((L1, LIBLINEAR)) for reason in NOT_OURS.values())
+def test_only_liblinear_is_left_out():
+    assert all(reason.startswith(LIBLINEAR) for reason in NOT_OURS.values())
 
 
 def test_our_class_is_in_place():
@@ -312,7 +303,7 @@ def test_our_class_is_in_place():
     assert test_svm.test_dense_liblinear_intercept_handling.__defaults__[0] is OURS
 
 
-# What the tests that were left out say of more than l1 and liblinear, and what no test of scikit-learn's says.
+# What the tests that were left out say of more than liblinear, and what no test of scikit-learn's says.
 
 
 def test_too_few_steps():
@@ -323,13 +314,6 @@ def test_too_few_steps():
         model.fit(X, y)
     assert type(model.n_iter_) is int
     assert model.n_iter_ == 2
-
-
-@pytest.mark.parametrize("dual", [True, False])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_l1_is_an_error_that_says_what_works(loss, dual):
-    with pytest.raises(ValueError, match=r"penalty='l1'.*'l2'"):
-        OURS(penalty="l1", loss=loss, dual=dual).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_intercept_scaling_counts():

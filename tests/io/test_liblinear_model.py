@@ -58,18 +58,23 @@ def test_models_of_liblinear_predict_the_same_here(tmp_path, data, solver, bias)
     expected, _ = predict(path, both)
     model = load_model(path)
     np.testing.assert_array_equal(model.predict(both), expected)
-    loss, multi_class = list(SOLVER_TYPES.values())[[1, 2, 3, 4, 5].index(solver)]
-    assert (model.loss, model.multi_class, model.fit_intercept) == (loss, multi_class, bias > 0)
+    loss, multi_class, penalty = list(SOLVER_TYPES.values())[[1, 2, 3, 4, 5].index(solver)]
+    assert (model.loss, model.multi_class, model.penalty, model.fit_intercept) == (
+        loss,
+        multi_class,
+        penalty,
+        bias > 0,
+    )
     assert model.n_features_in_ == X.shape[1]
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize(("loss", "penalty"), [("hinge", "l2"), ("squared_hinge", "l2"), ("squared_hinge", "l1")])
 @pytest.mark.parametrize("data", list(DATA))
-def test_our_models_predict_the_same_there(tmp_path, data, loss, fit_intercept):
+def test_our_models_predict_the_same_there(tmp_path, data, loss, penalty, fit_intercept):
     X, y = DATA[data]()
     X, y = X[::3], y[::3]
-    model = LinearSVC(loss, fit_intercept=fit_intercept, tol=1e-2).fit(X, y)
+    model = LinearSVC(loss, penalty=penalty, fit_intercept=fit_intercept, tol=1e-2).fit(X, y)
     path = tmp_path / "ours.model"
     save_model(model, path, format="liblinear")
     both = with_zero_rows(X)
@@ -81,6 +86,7 @@ def test_our_models_predict_the_same_there(tmp_path, data, loss, fit_intercept):
     )
     np.testing.assert_array_equal(weights[: X.shape[1]].T, model.coef_)
     again = load_model(path)
+    assert again.penalty == penalty
     np.testing.assert_array_equal(again.decision_function(both), model.decision_function(both))
     np.testing.assert_array_equal(again.predict(both), model.predict(both))
 

@@ -306,7 +306,7 @@ def test_files_that_lie_about_their_classes(value):
 def test_messages_name_the_file_and_the_versions(tmp_path, contents):
     path = tmp_path / "later.mm"
     path.write_bytes(forged(contents, FORGERIES["later version"]))
-    with pytest.raises(ValueError, match=r"later\.mm: it has format version 99, this library .* knows 1 to 5"):
+    with pytest.raises(ValueError, match=r"later\.mm: it has format version 99, this library .* knows 1 to 6"):
         load_model(path)
     path.write_bytes(forged(contents, lambda h, _: h.update(estimator="Pickle")))
     with pytest.raises(ValueError, match="'Pickle', which this version does not know"):
@@ -471,6 +471,38 @@ def test_version_5_stays_readable(name, method):
     model = load_model(folder / f"{name}.mm")
     np.testing.assert_allclose(getattr(model, method)(np.array(expected["X"])), expected["values"], rtol=1e-12)
     assert (model.duality_gap_, model.primal_objective_) == (expected["gap"], expected["objective"])
+
+
+@pytest.mark.parametrize("name", ["multilabel-v6", "sparse-multilabel-v6"])
+def test_version_6_stays_readable(name):
+    """Written once, when version 6 was new; never to be written again."""
+    folder = VERSION_1.parent
+    expected = json.loads((folder / f"{name}.json").read_text())
+    model = load_model(folder / f"{name}.mm")
+    assert model.multilabel_
+    assert hasattr(model.coef_, "toarray") == name.startswith("sparse")
+    scores = model.decision_function(np.array(expected["X"]))
+    np.testing.assert_allclose(scores, expected["values"], rtol=1e-12)
+    assert model.duality_gap_.tolist() == expected["gap"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"multilabel": True},
+        {"multilabel": {"output": "both", "sparse_coef": False}},
+        {"multilabel": {"output": "dense"}},
+        {"multilabel": {"output": "dense", "sparse_coef": True}},
+        {"estimator": "LinearSVR"},
+        {"parameters": {"multi_class": "crammer_singer"}},
+    ],
+    ids=str,
+)
+def test_multilabel_headers_that_are_not_proper_are_refused(fields, tmp_path):
+    contents = (VERSION_1.parent / "multilabel-v6.mm").read_bytes()
+    (tmp_path / "forged.mm").write_bytes(forged(contents, lambda header, _: header.update(fields)))
+    with pytest.raises(ValueError, match=r"forged\.mm"):
+        load_model(tmp_path / "forged.mm")
 
 
 @pytest.mark.parametrize("name", ["regression-v5", "one-class-v5"])

@@ -23,6 +23,7 @@ from maxmargin import (
     PrimalCoordinateDescent,
     RankingProblem,
     SequentialDual,
+    WorkingSets,
     load_model,
     save_model,
     solve,
@@ -49,11 +50,14 @@ OBJECTS = [
     PrimalCoordinateDescent(plane=False),
     CuttingPlane(),
     CuttingPlane(acceleration=False, keep_cuts=True, epsilon=1e-3),
+    CuttingPlane(measure="precision_at_k", k=3),
     Pegasos(),
     Pegasos(averaging=True, projection=False),
     SequentialDual(),
     SequentialDual(adaptive=False, shrinking=False, effort=5.0, little_gain=0.0),
     ExponentiatedGradient(),
+    WorkingSets(),
+    WorkingSets(screening=False),
 ]
 objects = pytest.mark.parametrize("method", OBJECTS, ids=str)
 #: Orders that visit every row once an epoch, to which rule (17) applies.
@@ -192,7 +196,7 @@ def test_what_is_no_method_is_refused_with_the_names_of_methods():
         (DualCoordinateDescent(), "ranking", "it solves binary problems"),
         (ExponentiatedGradient(), "weston_watkins", "it solves problems of Crammer & Singer"),
         (SequentialDual(), "binary", "problems of Crammer & Singer and problems of Weston & Watkins"),
-        (CuttingPlane(), "weston_watkins", "binary problems and problems of Crammer & Singer and ranking problems"),
+        (CuttingPlane(), "weston_watkins", "problems of Crammer & Singer and ranking problems"),
         (Auto(dual=True), "ranking", "no dual method"),
     ],
     ids=str,
@@ -371,11 +375,11 @@ def test_every_setting_of_the_sequential_dual_method_reaches_the_optimum(method,
 
 @pytest.mark.parametrize("name", list(SOLVERS))
 def test_names_and_objects_give_the_same_bits(name):
-    kind = "binary" if "binary" in SOLVERS[name].kinds else "crammer_singer"
+    kind = next(kind for kind in ("binary", "l1", "crammer_singer") if kind in SOLVERS[name].kinds)
     X, y = random_problem(rows=80, features=6, seed=11)
     loss = "hinge" if "hinge" in SOLVERS[name].losses else "squared_hinge"
-    if kind == "binary":
-        problem = BinaryProblem(X, y, 2.0, loss=loss, bias=1.0)
+    if kind != "crammer_singer":
+        problem = BinaryProblem(X, y, 2.0, loss=loss, bias=1.0, penalty="l1" if kind == "l1" else "l2")
     else:
         problem = MulticlassProblem(X, (y > 0) + 0, 2.0, formulation=kind, bias=1.0)
     by_name, by_object = (

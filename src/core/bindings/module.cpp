@@ -8,6 +8,8 @@ NB_MODULE(_core, m) {
     bind_run(m);
     bind_ranking(m);
     bind_binary(m);
+    bind_l1(m);
+    bind_measure(m);
     bind_multiclass(m);
     bind_text(m);
 }

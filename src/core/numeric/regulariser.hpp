@@ -1,7 +1,9 @@
-// The regulariser r(w) of 1/2 |w|^2, and its conjugate r*(v) at the sums v of rows, which the dual subtracts. This is
-// the one place that knows its formula.
+// The regularisers r(w), 1/2 |w|^2 and |w|_1, and their conjugates r*(v) at the sums v of rows, which the dual
+// subtracts. This is the one place that knows their formulas.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -23,6 +25,30 @@ struct Regulariser {
     double dot(const std::vector<double>& a, const std::vector<double>& b) const {
         return dense_dot(a.data(), b.data(), a.size() - (free_bias ? 1 : 0));
     }
+};
+
+// |w|_1. Its conjugate is 0 where no sum is larger than 1 in size, and infinite elsewhere.
+struct L1Norm {
+    bool free_bias = false;  // the last weight is left out
+
+    double value(const std::vector<double>& w) const {
+        double sum = 0.0;
+        for (std::size_t j = 0; j < count(w); ++j) {
+            sum += std::abs(w[j]);
+        }
+        return sum;
+    }
+    // The size of the largest sum, by which variables are divided to make them feasible.
+    double dual_norm(const std::vector<double>& sums) const {
+        double largest = 0.0;
+        for (std::size_t j = 0; j < count(sums); ++j) {
+            largest = std::max(largest, std::abs(sums[j]));
+        }
+        return largest;
+    }
+
+  private:
+    std::size_t count(const std::vector<double>& w) const { return w.size() - (free_bias ? 1 : 0); }
 };
 
 }  // namespace maxmargin

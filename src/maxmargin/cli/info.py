@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from maxmargin.cli.loading import is_model, load
+from maxmargin.cli.loading import first_words, is_model, load
 from maxmargin.cli.options import jobs, label_text, read_options, reading, refuse_reading, source, talking, tidy
 from maxmargin.cli.pictures import draw, plot_option
 from maxmargin.cli.ranking import pair_fields
@@ -73,15 +74,28 @@ def largest_weights(model: Model, count: int) -> list[dict[str, Any]]:
     def entry(what: dict[str, Any], weights: Any, features: list[int]) -> dict[str, Any]:
         return {**what, "features": [{"feature": names[j], "weight": float(weights[j])} for j in features]}
 
-    if len(model.coef) == 1:
+    if model.coef.shape[0] == 1 and model.multilabel is None:
         top = top_features(model.coef[0], count)
         goal = "number" if model.predicts_numbers else "rank"
         low, high = model.classes.tolist() or (f"lower {goal}", f"higher {goal}")
         return [entry({"for": high}, model.coef[0], top.positive), entry({"for": low}, model.coef[0], top.negative)]
     return [
         entry({"for": label}, weights, top_features(weights, count).positive)
-        for label, weights in zip(model.classes.tolist(), model.coef, strict=True)
+        for label, weights in zip(model.classes.tolist(), _weight_rows(model), strict=True)
     ]
+
+
+def _weight_rows(model: Model) -> Iterator[Any]:
+    """The weights of one class after the other, dense."""
+    if not hasattr(model.coef, "indptr"):
+        yield from model.coef
+        return
+    import numpy as np
+
+    for label in range(model.coef.shape[0]):
+        row, weights = model.coef.rows(label, label + 1), np.zeros(model.coef.shape[1])
+        weights[row.indices] = row.data
+        yield weights
 
 
 def _top_lines(tops: list[dict[str, Any]]) -> list[str]:
@@ -110,6 +124,8 @@ def _draw(path: str | None, model: Model, count: int) -> None:
         return
     from maxmargin.plots.features import TopFeaturesDisplay
 
+    if hasattr(model.coef, "indptr"):
+        raise ValueError(f"--plot draws few classes; this model has {len(model.classes):,} labels")
     display = TopFeaturesDisplay(model.coef, model.classes.tolist(), feature_names(model))
     count = count or 5
     height = 0.9 + 0.25 * count * (2 if len(model.coef) == 1 else 1)
@@ -125,8 +141,9 @@ def describe_model(model: Model) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "kind": f"model, {model.estimator}",
         **({"classes": model.classes.tolist()} if len(model.classes) else {}),
+        **({} if model.multilabel is None else {"labels_per_row": "any number"}),
         "features": model.coef.shape[1],
-        "nonzero_weights": int(np.count_nonzero(model.coef)),
+        "nonzero_weights": int(np.count_nonzero(model.coef.data if hasattr(model.coef, "indptr") else model.coef)),
         "intercept": model.intercept.tolist(),
     }
     if model.feature_names is not None:
@@ -161,7 +178,8 @@ def describe_data(path: str, given: dict[str, Any], output: Output) -> dict[str,
     """The facts about a data file."""
     import numpy as np
 
-    data = load(path, given, output, need_labels=False, with_qid=True)
+    several = any(b"," in words[0] for words in first_words(path, given))
+    data = load(path, {**given, "multilabel": several}, output, need_labels=False, with_qid=True)
     values = data.X.data if hasattr(data.X, "indptr") else data.X.ravel()
     rows, features = data.X.shape
     nonzeros = int(np.count_nonzero(values))
@@ -177,8 +195,11 @@ def describe_data(path: str, given: dict[str, Any], output: Output) -> dict[str,
         fields["values"] = [float(values.min()), float(values.max())]
     if "zero_based" in data.source:
         fields["first_feature"] = 0 if data.source["zero_based"] else 1
-    if data.y is not None and data.y.size:
-        classes, counts = np.unique(tidy(data.y), return_counts=True)
+    labels = np.array([label for own in data.y for label in own]) if several and data.y is not None else data.y
+    if several:
+        fields["labels_per_row"] = (0 if labels is None else labels.size) / max(rows, 1)
+    if labels is not None and labels.size:
+        classes, counts = np.unique(tidy(labels), return_counts=True)
         if len(classes) <= 100:
             fields["labels"] = dict(zip(map(label_text, classes.tolist()), counts.tolist(), strict=True))
         else:

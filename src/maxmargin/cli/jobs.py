@@ -65,7 +65,7 @@ class Classify:
         self.classes, self.labels = labels_and_classes(data, name)
         self.class_weight = class_weights(given["class_weight"], self.classes)
         options = solver_options(given)
-        self.what = {name: options.pop(name) for name in ("multi_class", "loss", "bias", "penalize_bias")}
+        self.what = {name: options.pop(name) for name in ("multi_class", "loss", "penalty", "bias", "penalize_bias")}
         self.options = {**options, "seed": given["seed"]}
         self.task = Classification(
             data.X, self.labels, len(self.classes), class_weight=self.class_weight, classes=self.classes, **self.what

@@ -10,6 +10,7 @@ SOLVERS = {
     2: {"loss": "squared_hinge"},
     3: {"loss": "hinge"},
     4: {"multi_class": "crammer_singer"},
+    5: {"loss": "squared_hinge", "penalty": "l1"},
     11: {"task": "regression", "loss": "squared_epsilon_insensitive"},
     12: {"task": "regression", "loss": "squared_epsilon_insensitive"},
     13: {"task": "regression", "loss": "epsilon_insensitive"},
@@ -17,7 +18,6 @@ SOLVERS = {
 }
 OTHERS = {
     0: "logistic regression",
-    5: "L1 regularisation",
     6: "logistic regression with L1 regularisation",
     7: "logistic regression",
 }
@@ -85,7 +85,7 @@ def _take(name: str, value: str, options: dict[str, Any], notes: list[str]) -> N
         kind = _whole(value, name)
         if kind not in SOLVERS:
             what = OTHERS.get(kind, "unknown to LIBLINEAR too")
-            raise ValueError(f"--liblinear: -s {kind} is {what}; maxmargin trains -s 1, 2, 3, 4, 11, 12, 13 and 21")
+            raise ValueError(f"--liblinear: -s {kind} is {what}; maxmargin trains -s 1, 2, 3, 4, 5, 11, 12, 13 and 21")
         options.update(SOLVERS[kind])
     elif name == "-c":
         options["C"] = _number(value, name)

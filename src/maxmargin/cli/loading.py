@@ -46,14 +46,18 @@ def check_order(command: str, data: str, model: str, *others: str) -> None:
 
 def has_qid(data: str, given: dict[str, Any]) -> bool:
     """Whether svmlight text has query numbers, by its first row."""
-    if read_options(**given).format_of(source(data)) != "svmlight":
-        return False
+    for words in first_words(data, given)[:1]:
+        return len(words) > 1 and words[1].startswith(b"qid:")
+    return False
+
+
+def first_words(data: str, given: dict[str, Any]) -> list[list[bytes]]:
+    """The words of the first rows of svmlight text; none of other formats, and of what cannot be read twice."""
+    if data == "-" or read_options(**given).format_of(source(data)) != "svmlight":
+        return []
     from maxmargin.io.files import clear_read_errors, decompressed
 
     with open(data, "rb") as file, clear_read_errors(data):
         start = decompressed(file).read(PEEK)
-    for line in start.splitlines():
-        words = line.split(b"#", 1)[0].split()
-        if words:
-            return len(words) > 1 and words[1].startswith(b"qid:")
-    return False
+    rows = (line.split(b"#", 1)[0].split() for line in start.splitlines())
+    return [words for words in rows if words]

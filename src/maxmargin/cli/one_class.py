@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _SUPERVISED = (
     "C",
     "loss",
+    "penalty",
     "epsilon",
     "multi_class",
     "no_intercept",

@@ -13,9 +13,22 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Written out here, since the library's own tables take as long to import as all else; a test compares them.
-CLASSIFICATION_SOLVERS = ("auto", "dcd", "avsf", "online", "newton", "pcd", "cutting_plane", "pegasos", "sdm", "eg")
+CLASSIFICATION_SOLVERS = (
+    "auto",
+    "dcd",
+    "avsf",
+    "online",
+    "newton",
+    "pcd",
+    "cutting_plane",
+    "pegasos",
+    "sdm",
+    "eg",
+    "working_sets",
+)
 RANKING_SOLVERS = ("auto", "cutting_plane")
 MULTI_CLASS = ("ovr", "crammer_singer", "weston_watkins")
+PENALTIES = ("l2", "l1")
 LOSSES = ("hinge", "squared_hinge", "least_squares")
 REGRESSION_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "least_squares")
 ONE_CLASS_SOLVERS = ("auto", "dcd", "avsf", "online", "newton")
@@ -161,6 +174,7 @@ def read_options(**given: Any) -> ReadOptions:
         one_hot=given.get("one_hot", False),
         header=False if given.get("no_header") else None,
         n_jobs=given.get("jobs"),
+        multilabel=bool(given.get("multilabel")),
     )
 
 

@@ -96,6 +96,7 @@ def _options(job: Classify | Rank) -> dict[str, Any]:
     given = job.given
     return {
         "loss": job.what["loss"],
+        "penalty": job.what["penalty"],
         "multi_class": job.what["multi_class"],
         "fit_intercept": not given["no_intercept"],
         "penalize_intercept": not given["no_penalize_intercept"],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from maxmargin.cli.loading import check_order
+from maxmargin.cli.multilabel import LabelTally, label_lines
 from maxmargin.cli.options import (
     data_argument,
     jobs,
@@ -53,7 +54,8 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
     With --scores and two classes, a positive score means the second class; `maxmargin info MODEL` lists the classes.
     With --proba a line has the probability of each class, in that order; `maxmargin cv DATA MODEL --calibrate sigmoid`
     trains such models. A model that ranks always writes scores, and shows how many pairs of rows of one query are in
-    order. A regression writes the predicted numbers, and shows their mean squared error and R2.
+    order. A regression writes the predicted numbers, and shows their mean squared error and R2. A multilabel model
+    writes the labels of a row with commas between them.
 
     \b
     maxmargin predict test.svm model.mm
@@ -80,7 +82,10 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
         does = "predicts numbers" if trained.predicts_numbers else "ranks"
         raise ValueError(f"--plot draws which classes are taken for which, but {model} {does}")
     _check_target(out, data, model, *([given["labels"]] if given["labels"] else []))
+    if given["plot"] is not None and trained.multilabel is not None:
+        raise ValueError(f"--plot draws which classes are taken for which, but {model} gives rows several labels")
     tally = Tally(trained, with_pairs=given["plot"] is not None)
+    labels = LabelTally(trained)
     ranked = RankTally()
     residuals = ResidualTally()
     names = [label_text(label) for label in trained.classes.tolist()]
@@ -96,8 +101,13 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
                     assert trained.calibration is not None
                     write(_core.write_numbers(np.ascontiguousarray(trained.calibration.probabilities(values))))
                 elif write is not None:
-                    write(_core.write_numbers(values) if scores or not names else _lines_of(index, names))
+                    lines_of = _lines_of(index, names) if trained.multilabel is None else label_lines(values, names)
+                    write(_core.write_numbers(values) if scores or not names else lines_of)
                 if block.y is None:
+                    continue
+                if trained.multilabel is not None:
+                    if isinstance(block.y, list):  # of formats with one label for each row there is nothing to compare
+                        labels.add(block.y[begin:end], values)
                     continue
                 known = slice(None) if block.known is None else block.known[begin:end]
                 y = block.y[begin:end][known]
@@ -106,13 +116,13 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
                 elif trained.ranks:
                     ranked.add(y, values[known], None if block.qid is None else block.qid[begin:end][known])
                 else:
-                    tally.add(tidy(y), index[known])
+                    tally.add(tidy(y), index[known], values[known])
             rows += block.X.shape[0]
             dropped += block.dropped
             bar.show(block.done, f"{rows:,} rows")
         if rows == 0:
             raise ValueError(f"{data}: there are no rows")
-        if tally.rows + ranked.rows + residuals.rows == 0 and out is None:
+        if tally.rows + ranked.rows + residuals.rows + labels.rows == 0 and out is None:
             raise ValueError(f"{data}: there are no labels to compare with; name a file to write the predictions to")
     if given["plot"] is not None:
         tally.draw(given["plot"])
@@ -124,6 +134,11 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
     elif trained.ranks:
         found = ranked.fields(output)
         lines = ranked.lines(rows, out, found)
+    elif trained.multilabel is not None:
+        found = labels.fields()
+        lines = labels.lines(rows, out, found)
+        if labels.strange:
+            output.note(f"the model does not know {labels.strange:,} labels of rows; they count as not found")
     else:
         found = tally.fields(output)
         lines = tally.lines(rows, out)
@@ -132,6 +147,8 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
 
 
 def _why_no_probabilities(trained: Model, name: str) -> str:
+    if trained.multilabel is not None:
+        return f"{name} gives rows several labels, and only models of one label for each row have probabilities"
     if trained.ranks:
         return f"{name} ranks, and ranks have no probabilities"
     if trained.estimator != "LinearSVC":
@@ -184,15 +201,18 @@ class Tally:
         self.hits, self.predicted, self.true = np.zeros((3, len(self.classes)), dtype=np.int64)
         self.rows = self.strange = 0
         self.confusion = np.zeros((len(self.classes),) * 2, dtype=np.int64) if with_pairs else None
+        self.scored: list[Any] = []  # of two classes: scores, and whether the label is the second class
 
-    def add(self, y: Any, index: Any) -> None:
-        """The true labels of some rows, and the numbers of the classes predicted for them."""
+    def add(self, y: Any, index: Any, scores: Any) -> None:
+        """The true labels of some rows, the numbers of the classes predicted for them, and their scores."""
         import numpy as np
 
         labels, true = np.unique(y, return_inverse=True)
         # labels that are no classes share one more place
         places = np.array([self.position.get(label, len(self.classes)) for label in labels.tolist()], dtype=np.intp)
         true = places[true]
+        if len(self.classes) == 2 and scores.shape[1] == 1:
+            self.scored.append((scores.ravel()[true < 2], true[true < 2] == 1))
         size = len(self.classes) + 1
         self.rows += len(y)
         self.hits += np.bincount(true[true == index], minlength=size)[:-1]
@@ -231,12 +251,31 @@ class Tally:
         return {
             "correct": int(self.hits.sum()),
             "accuracy": float(self.hits.sum() / self.rows),
+            **({} if self.break_even() is None else {"prbep": self.break_even()}),
             "classes": [
                 {"label": label, "precision": p, "recall": r, "f1": f, "rows": int(self.true[k])}
                 for k, label in enumerate(self.classes)
                 for p, r, f in [self._measures(k)]
             ],
         }
+
+    def break_even(self) -> float | None:
+        """Precision, which is recall, of the second class where as many rows are called so as are; None if none is.
+
+        Of rows with one score at that place, each counts by the share of them that is taken.
+        """
+        import numpy as np
+
+        if not self.scored:
+            return None
+        scores, positive = (np.concatenate(parts) for parts in zip(*self.scored, strict=True))
+        count = int(positive.sum())
+        if count == 0:
+            return None
+        last = np.partition(scores, len(scores) - count)[len(scores) - count]
+        above, tied = scores > last, scores == last
+        share = (count - above.sum()) / tied.sum()
+        return float((positive[above].sum() + share * positive[tied].sum()) / count)
 
     def _measures(self, k: int) -> tuple[float, float, float]:
         precision = float(self.hits[k] / self.predicted[k]) if self.predicted[k] else 0.0
@@ -252,6 +291,9 @@ class Tally:
         if not self.comparable:
             return [where]
         lines = [where, f"accuracy {100 * self.hits.sum() / self.rows:.4f} % ({self.hits.sum():,} of {self.rows:,})"]
+        point = self.break_even()
+        if point is not None:
+            lines.append(f"precision / recall break-even point {100 * point:.4f} %")
         if len(self.classes) <= MOST_CLASSES_SHOWN:
             body = [
                 [label_text(label), *(f"{value:.4f}" for value in self._measures(k)), f"{self.true[k]:,}"]

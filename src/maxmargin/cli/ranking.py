@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 #: Options of ``train`` that mean nothing for a ranking.
 _CLASSIFY_ONLY = (
+    "penalty",
     "loss",
     "epsilon",
     "nu",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def prepare_regression(context: click.Context, given: dict[str, Any]) -> None:
     """The loss of a regression; options of a classifier are an error."""
-    for name in ("multi_class", "class_weight", "nu"):
+    for name in ("penalty", "multi_class", "class_weight", "nu"):
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE or (
             name == "class_weight" and given[name]
         ):

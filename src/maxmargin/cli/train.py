@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from maxmargin.cli.loading import check_order, load
+from maxmargin.cli.multilabel import recognise_labels, train_labels, training_fields, training_lines
 from maxmargin.cli.one_class import outlier_fields, outlier_lines, refuse_supervision, train_one_class
 from maxmargin.cli.options import (
     LOSSES,
@@ -88,6 +89,11 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="How much of the training may be lost.",
 )
+@click.option(
+    "--multilabel",
+    is_flag=True,
+    help="svmlight: rows have any number of labels, separated by commas.  [default: if the first rows do]",
+)
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it is there.")
 @liblinear_option
 @plot_option("the certified gap and the objectives against time")
@@ -101,6 +107,9 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     current folder. More than two classes are trained one against the rest, or by one problem over all of them
     (--multi-class).
 
+    Rows of svmlight files may have any number of labels, separated by commas (--multilabel): each label is trained by
+    itself, and predictions are such lists.
+
     With --task regression the labels are numbers to predict.
 
     With --task one_class labels have no meaning: the model tells rows like those of DATA (+1) from others (-1).
@@ -112,6 +121,8 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     maxmargin train train.svm model.mm -C 10 --loss hinge
     maxmargin train flowers.csv --label species --tol 1e-6
     maxmargin train digits.svm --multi-class crammer_singer
+    maxmargin train words.svm --penalty l1 -C 0.1
+    maxmargin train topics.svm --multilabel --jobs -1
     maxmargin train train.svm.gz --liblinear "-s 3 -c 1 -B 1"
     maxmargin train houses.csv --task regression --label price --epsilon 1000 --no-penalize-intercept
     maxmargin train normal.svm --task one_class --nu 0.05
@@ -131,6 +142,7 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     output = Output(given["quiet"], given["as_json"])
     for note in notes:
         output.note(note)
+    recognise_labels(context, data, given, output)
     if given.get("folds") or given.get("search"):
         from maxmargin.cli.cv import cross_validation
 
@@ -146,7 +158,8 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     note_qid(context, data, loaded, given, output)
     read = time.perf_counter()
     trainers = {"classify": _train, "regression": train_regressor, "one_class": train_one_class, "rank": train_ranker}
-    trained = trainers[given["task"]](loaded, data, given, output)
+    trainer = train_labels if given["multilabel"] else trainers[given["task"]]
+    trained = trainer(loaded, data, given, output)
     done = time.perf_counter()
     from maxmargin.io.model_file import write_model
 
@@ -278,6 +291,8 @@ def _goal(data: Data, model: Model) -> dict[str, Any]:
         return residual_fields(data, model)
     if model.estimator == "OneClassSVM":
         return outlier_fields(data, model)
+    if model.multilabel is not None:
+        return training_fields(data, model)
     return _accuracy(data, model)
 
 
@@ -300,6 +315,8 @@ def _lines(fields: dict[str, Any]) -> list[str]:
         goal = residual_lines(fields)
     elif "outliers" in fields:
         goal = outlier_lines(fields)
+    elif "micro_f1" in fields:
+        goal = training_lines(fields)
     else:
         classes = ", ".join(map(label_text, fields["classes"][:8])) + (", ..." if len(fields["classes"]) > 8 else "")
         right = f"{100 * fields['accuracy']:.4f} % ({fields['correct']:,} of {fields['rows']:,})"

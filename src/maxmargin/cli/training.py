@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from maxmargin.cli.loading import has_qid
-from maxmargin.cli.options import CLASSIFICATION_SOLVERS, LOSSES, MULTI_CLASS, Positive, jobs, label_text, stacked, tidy
+from maxmargin.cli.options import (
+    CLASSIFICATION_SOLVERS,
+    LOSSES,
+    MULTI_CLASS,
+    PENALTIES,
+    Positive,
+    jobs,
+    label_text,
+    stacked,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from maxmargin.cli.output import Output
@@ -30,6 +40,13 @@ classification_loss = click.option(
 
 #: How to train, but for the loss.
 training = stacked(
+    click.option(
+        "--penalty",
+        type=click.Choice(PENALTIES),
+        default="l2",
+        show_default=True,
+        help="Regulariser: l1 makes most weights zero, and is not for the hinge.",
+    ),
     click.option(
         "--tol",
         type=Positive(zero=True),
@@ -86,11 +103,13 @@ def solver_options(given: dict[str, Any]) -> dict[str, Any]:
         given["loss"],
         penalize_bias=not given["no_penalize_intercept"],
         shrinking=not given["no_shrinking"],
+        penalty=given["penalty"],
     )
     return {
         **intercept_options(given),
         "multi_class": given["multi_class"],
         "loss": given["loss"],
+        "penalty": given["penalty"],
         "solver": method,
         "tol": given["tol"],
         "max_iter": given["max_iter"],
@@ -198,7 +217,7 @@ def classifier_parameters(given: dict[str, Any], class_weight: Any) -> dict[str,
     """The same training as parameters of LinearSVC, for the model file."""
     return {
         "loss": given["loss"],
-        "penalty": "l2",
+        "penalty": given["penalty"],
         "dual": "auto",
         "C": given["C"],
         "multi_class": given["multi_class"],

@@ -125,6 +125,8 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
     def _to_model_as(self, estimator: str, parameters: dict[str, Any]) -> Model:
         """The same under the name of an estimator, with its parameters."""
         check_is_fitted(self, "coef_")
+        multilabel = getattr(self, "_multilabel", None)
+        sparse = multilabel is not None and issparse(self.coef_)
         training = None
         if hasattr(self, "primal_objective_"):
             several = np.ndim(self.primal_objective_) > 0
@@ -144,12 +146,13 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             estimator=estimator,
             parameters=parameters,
             classes=self._model_classes(),
-            coef=np.atleast_2d(_dense(self.coef_)),
+            coef=_light(self.coef_) if sparse else np.atleast_2d(_dense(self.coef_)),
             intercept=self.intercept_,
             training=training,
             source=self._source,
             calibration=getattr(self, "calibration_", None),
             feature_names=None if names is None else [str(name) for name in names],
+            multilabel=multilabel,
         )
 
     def _model_classes(self) -> NDArray[Any]:
@@ -162,7 +165,8 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         self._source = model.source
         if len(model.classes):
             self.classes_ = model.classes
-        self.coef_ = model.coef
+        self._multilabel = model.multilabel
+        self.coef_ = model.coef.to_scipy() if isinstance(model.coef, Csr) else model.coef
         self.intercept_ = model.intercept
         self.__dict__.pop("calibration_", None)
         if model.calibration is not None:
@@ -259,6 +263,8 @@ class BoundedDecisionMixin(DecisionMixin):
             raise ValueError(
                 "decision_bounds has no proof for an intercept outside the regulariser; use penalize_intercept=True"
             )
+        if getattr(self, "penalty", "l2") != "l2":
+            raise ValueError("decision_bounds has no proof for penalty='l1', where many weights may be optimal")
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         matrix = Matrix(X)
         coef = _dense(self.coef_)

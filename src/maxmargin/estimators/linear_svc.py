@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
 from numbers import Integral, Real
-from types import MethodType
+from types import MethodType, SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,18 +21,20 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator, seed_of
 from maxmargin.estimators.incremental import IncrementalMixin
+from maxmargin.estimators.multilabel import MultilabelMixin, is_multilabel_target
 from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.io.files import PathLike
 from maxmargin.models.calibration import CALIBRATIONS, Calibration, fit_calibration
-from maxmargin.models.model import Model, Training, labels_of_scores, weight_rows
+from maxmargin.models.model import Model, Training, indicator_of_scores, labels_of_scores, weight_rows
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
+from maxmargin.problems.regulariser import REGULARISERS
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import SOLVERS
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.checkpoint import INTERVAL
-from maxmargin.training.classification import MULTI_CLASS, choose_method, problems_of, train_classifier
+from maxmargin.training.classification import MULTI_CLASS, choose_method, measure_of, problems_of, train_classifier
 from maxmargin.training.labels import encode_labels
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
@@ -58,20 +60,24 @@ class _OnceCalibrated:
         return MethodType(self.method, estimator)
 
 
-class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecisionMixin, CertifiedEstimator):
+class LinearSVC(
+    IncrementalMixin, MultilabelMixin, SparseCoefMixin, ClassifierMixin, BoundedDecisionMixin, CertifiedEstimator
+):
     """Linear support vector classifier, trained to a certified duality gap.
 
-    Minimises ``1/2 |w|^2 + sum_i C_i loss(1 - y_i w.x_i)`` with
+    Minimises ``1/2 |w|^2 + sum_i C_i loss(1 - y_i w.x_i)``, or with ``|w|_1`` in the place of the square, where
     ``C_i = C * class weight * sample weight``; more than two classes are trained one versus the rest, or by one problem
-    over all of them.
+    over all of them. Where ``y`` is a matrix of zeros and ones, a row may have any number of labels (multilabel), and
+    each label is a problem of its own.
 
     Parameters
     ----------
     loss : {"hinge", "squared_hinge", "least_squares"}, default="squared_hinge"
         The loss of a margin, for two classes and for one-versus-rest. The problems over all classes have a hinge loss
         of their own: they take the default and "hinge", which mean the same there, and refuse "least_squares".
-    penalty : {"l2"}, default="l2"
-        The regulariser, ``1/2 |w|^2``; the only one so far.
+    penalty : {"l2", "l1"}, default="l2"
+        The regulariser, ``1/2 |w|^2`` or ``|w|_1``, which makes most weights zero. "l1" goes with "squared_hinge" and
+        "least_squares", one-versus-rest, and the solvers "auto" and "working_sets".
     dual : "auto" or bool, default="auto"
         Narrows what ``solver="auto"`` may choose: True to methods that work on the dual variables, False to those that
         work on the weights. The problem, and so the model, is the same.
@@ -101,7 +107,8 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
         meaning.
     class_weight : dict or "balanced", default=None
         Weight of each class; "balanced" weighs classes inversely to their frequencies. A row counts by the weight of
-        its own class in every one-versus-rest problem, as if it had been repeated.
+        its own class in every one-versus-rest problem, as if it had been repeated. With an indicator matrix it holds
+        for each label by itself, whose classes are 0 and 1.
     shrinking : bool, default=True
         Whether "dcd" and "sdm" set rows aside that seem to stay at a bound. Method objects have an option of their own.
     warm_start : bool, default=False
@@ -129,12 +136,15 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        The weights of lowest objective that were seen, near ``dual_coef_ @ X``: the squared distance is at most
-        ``4 (primal_objective_ - dual_objective_)``.
+        With labels of a matrix, sparse where it would else take more than 256 MB and less than half of it is nonzero.
+        The weights of lowest objective that were seen, with the penalty "l2" near ``dual_coef_ @ X``: the squared
+        distance is at most ``4 (primal_objective_ - dual_objective_)``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        The labels; the numbers of the columns of an indicator matrix.
+    multilabel_ : bool
+        Whether ``y`` was an indicator matrix.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -147,7 +157,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
     support_ : ndarray of shape (n_SV,)
         Rows with a nonzero dual variable.
     n_support_ : ndarray of shape (n_classes,)
-        How many of them have each label.
+        How many of them have each label; with an indicator matrix, those of each label's own problem.
     primal_objective_, dual_objective_, duality_gap_ : float or ndarray of shape (n_classes,)
         The certificate: the optimum lies between the two objectives. One value per class for one-versus-rest with more
         than two classes, else one.
@@ -172,7 +182,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), Hidden(StrOptions({"l1", "l2"}))],
-        "penalty": [StrOptions({"l2"}), Hidden(StrOptions({"l1"}))],
+        "penalty": [StrOptions(set(REGULARISERS))],
         "dual": ["boolean", StrOptions({"auto"})],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "multi_class": [StrOptions(set(MULTI_CLASS))],
@@ -239,8 +249,8 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             float32 and float64, CSR or C-ordered dense, are used where they lie; all else is converted by one copy.
-        y : array of shape (n_samples,)
-            Labels.
+        y : array of shape (n_samples,), or matrix of shape (n_samples, n_labels)
+            Labels; or a matrix of zeros and ones, dense or sparse, that says which labels each row has.
         sample_weight : array of shape (n_samples,), default=None
             Weight of each row; 2 is the same as writing the row twice, 0 as leaving it out.
 
@@ -251,12 +261,18 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
         """
         method = self._method()
         deadline = Deadline(self.time_limit)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-        classes, labels = check_classes(y)
+        several = is_multilabel_target(y)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", multi_output=several
+        )
         weight: Floats | None = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self._seen = None
+        if several:
+            self._warn_unless_converged(self._train_labels(X, y, weight, method, deadline), X)
+            return self
+        classes, labels = check_classes(y)
         starts = self._starts(X.shape[0], len(classes))
         training = self._train(X, y, classes, labels, weight, method=method, deadline=deadline, starts=starts)
         self._warn_unless_converged(training, X)
@@ -288,6 +304,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
             penalize_bias=self.penalize_intercept,
             loss=self.loss,
             starts=starts,
+            penalty=self.penalty,
             time_limit=deadline.left(reserve=deadline.spent()),  # to make a model takes about as long as the checks
             n_jobs=count_threads(self.n_jobs),
             solver=method,
@@ -303,6 +320,11 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
             self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
         return model.training
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self.multi_class == "ovr"
+        return tags
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the rows.
 
@@ -313,10 +335,15 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            The label with the largest score.
+        ndarray of shape (n_samples,), or matrix of shape (n_samples, n_labels)
+            The label with the largest score. Of a model trained on an indicator matrix, such a matrix, sparse where
+            that was sparse: a label is there where its score is positive.
         """
-        return labels_of_scores(self.decision_function(X), self.classes_)
+        scores = self.decision_function(X)
+        if self._multilabel is not None:
+            labels: NDArray[Any] = indicator_of_scores(scores, self._multilabel)
+            return labels
+        return labels_of_scores(scores, self.classes_)
 
     @_OnceCalibrated
     def predict_proba(self, X: Any) -> Floats:
@@ -386,6 +413,8 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
         """
         if method not in CALIBRATIONS:
             raise ValueError(f"method={method!r} is unknown; choose from {list(CALIBRATIONS)}")
+        if is_multilabel_target(y):
+            raise ValueError("calibrated needs one label for each row; y is an indicator matrix of several labels")
         self.fit(X, y, sample_weight)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         classes, labels = check_classes(y)
@@ -398,6 +427,7 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
             loss=self.loss,
             bias=self._constant(),
             penalize_bias=self.penalize_intercept,
+            penalty=self.penalty,
             weights=weight,
             class_weight=self.class_weight,
             classes=classes,
@@ -454,15 +484,12 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
         """The method that the parameters ask for; an error for parameters that do not go together."""
         if self.loss in ("l1", "l2"):
             raise ValueError(f"loss={self.loss!r} is a penalty; the first argument is the loss, one of {list(LOSSES)}")
-        if self.penalty != "l2":
-            raise ValueError(
-                f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}: "
-                "the only penalty is 'l2'"
-            )
         if not self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=False has no meaning with fit_intercept=False; leave it at True")
         if not self.penalize_intercept and self.intercept_scaling != 1.0:
             raise ValueError("intercept_scaling has no meaning with penalize_intercept=False; leave it at 1.0")
+        if measure_of(self.solver) is not None and getattr(self, "warm_start", False):
+            raise ValueError(f"warm_start=True does not go with solver={self.solver!r}; use warm_start=False")
         return choose_method(
             self.solver,
             self.multi_class,
@@ -470,29 +497,50 @@ class LinearSVC(IncrementalMixin, SparseCoefMixin, ClassifierMixin, BoundedDecis
             penalize_bias=self.penalize_intercept,
             dual=self.dual,
             shrinking=self.shrinking,
+            penalty=self.penalty,
         )
 
-    def _starts(self, rows: int, n_classes: int) -> list[Any] | None:
-        """The dual variables of the previous fit, for each problem."""
+    def _check_starts(self, problems: int, rows: int) -> bool:
+        """Whether the fit goes on from the previous one; an error if it cannot."""
         if not self.warm_start or not hasattr(self, "dual_coef_"):
-            return None
-        shape = (1 if n_classes == 2 else n_classes, rows)
+            return False
+        shape = (problems, rows)
         if self.dual_coef_.shape != shape:
             raise ValueError(
                 f"warm_start=True continues from {self.dual_coef_.shape[1]} rows and {self.dual_coef_.shape[0]} "
                 f"weight vectors, but this fit has {shape[1]} and {shape[0]}; use warm_start=False"
             )
-        return self._starts_of(self.dual_coef_)
+        return True
+
+    def _starts(self, rows: int, n_classes: int) -> list[Any] | None:
+        """The dual variables of the previous fit, for each problem."""
+        go_on = self._check_starts(1 if n_classes == 2 else n_classes, rows)
+        return self._starts_of(self.dual_coef_) if go_on else None
 
     def _starts_of(self, dual_coef: Any) -> list[Any]:
         """Signed dual variables as one start for each problem."""
-        return list(dual_coef.toarray()) if self.multi_class == "ovr" else [dual_coef]
+        if self.multi_class != "ovr":
+            return [dual_coef]
+        if measure_of(self.solver) is not None:
+            return [None] * dual_coef.shape[0]  # cuts are not kept, and do not follow from the variables
+        if self.penalty == "l1" and self.coef_.shape[1] == self.n_features_in_:
+            # Weights do not follow from the dual variables there, but the variables from the weights.
+            coef = np.asarray(self.coef_.toarray() if hasattr(self.coef_, "toarray") else self.coef_)
+            last = self.intercept_ / self._constant() if self.fit_intercept else np.zeros(len(coef))
+            return [SimpleNamespace(alpha=None, weights=own) for own in np.column_stack([coef, last])]
+        return list(dual_coef.toarray())
 
     def _start_callbacks(
-        self, X: Any, y: Any, sample_weight: Any, classes: NDArray[Any], problems: list[int | None]
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: NDArray[Any],
+        problems: Sequence[int | None],
+        several: bool = False,
     ) -> list[Progress]:
         """One `Progress` per problem; without callbacks they only print."""
-        several = len(problems) > 1
+        several = several or len(problems) > 1
         metadata = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         context = self._init_callback_context(
             max_subtasks=len(problems) if several else STEPS, sequential_subtasks=not several

@@ -25,7 +25,7 @@ from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.choice import choose_in_range, choose_on_grid
-from maxmargin.training.classification import train_classifier
+from maxmargin.training.classification import measure_of, train_classifier
 from maxmargin.training.cross_validation import CrossValidation, Held, cross_validate
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
@@ -170,6 +170,10 @@ shrinking, pack, random_state
                 raise ValueError(f"{name} proves labels, which only the accuracy is made of; use scoring=None")
             if wanted and not self.penalize_intercept:
                 raise ValueError(f"{name} has no proof for an intercept outside the regulariser; use the default")
+            if wanted and self.penalty != "l2":
+                raise ValueError(f"{name} has no proof for penalty={self.penalty!r}; use penalty='l2'")
+            if wanted and measure_of(self.solver) is not None:
+                raise ValueError(f"{name} has no proof for solver={self.solver!r}; use a solver without a measure")
         if self.cv_tol is not None and self.rule != "best":
             raise ValueError(f"cv_tol proves the best C; rule={self.rule!r} takes another one")
 
@@ -213,6 +217,7 @@ shrinking, pack, random_state
             loss=self.loss,
             bias=self.intercept_scaling if self.fit_intercept else 0.0,
             penalize_bias=self.penalize_intercept,
+            penalty=self.penalty,
             weights=weight,
             class_weight=self.class_weight,
             classes=classes,
@@ -227,6 +232,11 @@ shrinking, pack, random_state
             self.classes_ = classes
         self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        return tags
 
     def _search(
         self,
@@ -350,6 +360,7 @@ shrinking, pack, random_state
             loss=self.loss,
             bias=task.bias,
             penalize_bias=self.penalize_intercept,
+            penalty=self.penalty,
             solver=method,
             tol=self._final_tol,
             max_iter=self.max_iter,

@@ -12,6 +12,8 @@ from sklearn.svm import LinearSVC as TheirLinearSVC
 
 def classifier_twin(estimator: Any) -> TheirLinearSVC:
     """scikit-learn's LinearSVC with the weights of ours; warns where it could not be trained alike."""
+    if estimator.multilabel_:
+        raise ValueError("scikit-learn's LinearSVC has one label for each row; this model has any number of them")
     differs = [
         f"{name}={getattr(estimator, name)!r}"
         for name, known in (
@@ -30,7 +32,8 @@ def classifier_twin(estimator: Any) -> TheirLinearSVC:
     loss = estimator.loss if estimator.loss in ("hinge", "squared_hinge") else "squared_hinge"
     twin = TheirLinearSVC(
         loss=loss,
-        dual=True if loss == "hinge" else "auto",
+        penalty=estimator.penalty,
+        dual=True if loss == "hinge" else False if estimator.penalty == "l1" else "auto",
         C=estimator.C_ if hasattr(estimator, "C_") else estimator.C,
         multi_class="crammer_singer" if estimator.multi_class == "crammer_singer" else "ovr",
         fit_intercept=estimator.fit_intercept,

@@ -38,7 +38,7 @@ class Data:
     X : ndarray or Csr
         The rows.
     y : ndarray or None
-        The labels, if there are any.
+        The labels, if there are any; a list of tuples where rows have any number of them.
     feature_names : list of str or None
         Names of the columns.
     source : dict
@@ -89,6 +89,8 @@ class ReadOptions:
         For CSV and TSV: whether the first line holds the names of the columns.
     n_jobs : int or None
         Threads, for svmlight.
+    multilabel : bool
+        For svmlight: rows have any number of labels; ``Data.y`` is then a list of tuples.
     """
 
     format: str | None = None
@@ -101,6 +103,7 @@ class ReadOptions:
     one_hot: bool = False
     header: bool | None = None
     n_jobs: int | None = None
+    multilabel: bool = False
 
     def format_of(self, path: PathLike | Any) -> str:
         """The format of a file, with an error for options that it cannot honour."""
@@ -120,9 +123,10 @@ class ReadOptions:
             "labels": self.labels is not None,
             "one_hot": self.one_hot,
             "header": self.header is not None,
+            "multilabel": self.multilabel,
         }
         works = {
-            "svmlight": {"zero_based", "n_features", "max_errors"},
+            "svmlight": {"zero_based", "n_features", "max_errors", "multilabel"},
             "npz": {"labels"},
             "npy": {"label", "labels"},
             "parquet": {"label", "one_hot"},
@@ -177,6 +181,7 @@ def read_data(
             n_features=options.n_features,
             zero_based="auto" if options.zero_based is None else options.zero_based,
             max_errors=options.max_errors,
+            multilabel=options.multilabel,
             n_jobs=options.n_jobs,
             progress=progress,
         )
@@ -239,6 +244,7 @@ def _iter_svmlight(path: Any, model: Model, options: ReadOptions) -> Iterator[Da
         zero_based=bool(zero_based),
         dtype=np.float64 if options.dtype is None else options.dtype,
         qid=None if model.ranks else False,
+        multilabel=model.multilabel is not None,
         n_jobs=options.n_jobs,
     ):
         read += size

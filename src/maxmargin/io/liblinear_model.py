@@ -41,18 +41,19 @@ _WRITTEN_REGRESSION = {
     "least_squares": "L2R_L2LOSS_SVR",  # the same with epsilon = 0, which the file does not hold
     "epsilon_insensitive": "L2R_L1LOSS_SVR_DUAL",
 }
-#: Loss and formulation by LIBLINEAR's name of the solver; what is missing here is not a support vector machine.
+#: Loss, formulation and penalty by LIBLINEAR's name of the solver; what is missing is no SVM for classification.
 SOLVER_TYPES = {
-    "L2R_L2LOSS_SVC_DUAL": ("squared_hinge", "ovr"),
-    "L2R_L2LOSS_SVC": ("squared_hinge", "ovr"),
-    "L2R_L1LOSS_SVC_DUAL": ("hinge", "ovr"),
-    "MCSVM_CS": ("hinge", "crammer_singer"),
-    "L1R_L2LOSS_SVC": ("squared_hinge", "ovr"),
+    "L2R_L2LOSS_SVC_DUAL": ("squared_hinge", "ovr", "l2"),
+    "L2R_L2LOSS_SVC": ("squared_hinge", "ovr", "l2"),
+    "L2R_L1LOSS_SVC_DUAL": ("hinge", "ovr", "l2"),
+    "MCSVM_CS": ("hinge", "crammer_singer", "l2"),
+    "L1R_L2LOSS_SVC": ("squared_hinge", "ovr", "l1"),
 }
 _WRITTEN = {
-    ("squared_hinge", "ovr"): "L2R_L2LOSS_SVC_DUAL",
-    ("hinge", "ovr"): "L2R_L1LOSS_SVC_DUAL",
-    ("hinge", "crammer_singer"): "MCSVM_CS",
+    ("squared_hinge", "ovr", "l2"): "L2R_L2LOSS_SVC_DUAL",
+    ("hinge", "ovr", "l2"): "L2R_L1LOSS_SVC_DUAL",
+    ("hinge", "crammer_singer", "l2"): "MCSVM_CS",
+    ("squared_hinge", "ovr", "l1"): "L1R_L2LOSS_SVC",
 }
 LARGEST_LABEL = 2**31 - 1
 
@@ -61,6 +62,8 @@ def write_liblinear(model: Model, path: PathLike) -> None:
     """Write a model that ``liblinear-predict`` reads; `ValueError` says why when it cannot be expressed."""
     if model.ranks:
         raise ValueError("LIBLINEAR has no models that rank")
+    if model.multilabel is not None:
+        raise ValueError("LIBLINEAR has no multilabel models")
     with_bias = bool(np.any(model.intercept != 0)) or bool(model.parameters.get("fit_intercept"))
     weights = np.column_stack([model.coef, model.intercept]) if with_bias else model.coef
     if model.estimator == "OneClassSVM":
@@ -70,9 +73,11 @@ def write_liblinear(model: Model, path: PathLike) -> None:
         _write(path, _WRITTEN_REGRESSION[model.parameters["loss"]], None, weights, with_bias)
         return
     multi_class = model.parameters.get("multi_class", "ovr")
-    key = (model.parameters.get("loss") if multi_class == "ovr" else "hinge", multi_class)
+    loss = model.parameters.get("loss") if multi_class == "ovr" else "hinge"
+    key = (loss, multi_class, model.parameters.get("penalty", "l2"))
     if key not in _WRITTEN:
-        raise ValueError(f"LIBLINEAR has no model for loss={key[0]!r} with multi_class={key[1]!r}")
+        penalty = "" if key[2] == "l2" else f" and penalty={key[2]!r}"
+        raise ValueError(f"LIBLINEAR has no model for loss={key[0]!r} with multi_class={key[1]!r}{penalty}")
     if model.classes.dtype.kind not in "iuf" or not np.all(
         (model.classes == np.round(model.classes)) & (np.abs(model.classes) <= LARGEST_LABEL)
     ):
@@ -120,7 +125,7 @@ def parse_liblinear(contents: bytes, name: str) -> Model:
     classes, features, bias = _check_header(header, name)
     solver_type = header["solver_type"][0]
     without_labels = solver_type == ONE_CLASS or solver_type in REGRESSION_TYPES
-    loss, multi_class = (REGRESSION_TYPES.get(solver_type), "ovr") if without_labels else SOLVER_TYPES[solver_type]
+    loss, multi_class, penalty = SOLVER_TYPES.get(solver_type, (REGRESSION_TYPES.get(solver_type), "ovr", "l2"))
     two = len(classes) == 2 or without_labels
     columns = 1 if two and multi_class == "ovr" else len(classes)
     lines = features + (bias >= 0)
@@ -145,7 +150,7 @@ def parse_liblinear(contents: bytes, name: str) -> Model:
         return Model("OneClassSVM", {}, INLIER_OR_NOT, coef, np.array([-_rho(header, name)]), source=source)
     parameters = {
         "loss": loss,
-        **({} if without_labels else {"multi_class": multi_class}),
+        **({} if without_labels else {"penalty": penalty, "multi_class": multi_class}),
         "fit_intercept": bias > 0,
         "intercept_scaling": bias if bias > 0 else 1.0,
     }

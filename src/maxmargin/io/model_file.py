@@ -29,8 +29,8 @@ from maxmargin.solvers.solution import Report
 
 #: Version of the layout. Files of every earlier version stay readable. Version 2 brought models that rank, version 3
 #: those of one problem over all classes, version 4 methods with options as solvers, version 5 regression and
-#: one-class models.
-FORMAT = 5
+#: one-class models, version 6 multilabel models.
+FORMAT = 6
 #: Parameters that are left out where they have these values, so that earlier versions, which do not know them, can read
 #: the file.
 LATER_DEFAULTS = {"penalty": "l2", "dual": "auto", "solver": "auto"}
@@ -79,7 +79,7 @@ def parse_model(contents: bytes, name: str) -> Model:
 def to_bytes(model: Model, *, dual: bool = True) -> bytes:
     """A model as the contents of a file."""
     tensors: dict[str, NDArray[Any]] = {
-        **_pack_matrix("coef", np.ascontiguousarray(model.coef, dtype=np.float64)),
+        **_pack_coef(model.coef),
         "intercept": np.ascontiguousarray(model.intercept, dtype=np.float64),
     }
     header: dict[str, Any] = {
@@ -97,6 +97,8 @@ def to_bytes(model: Model, *, dual: bool = True) -> bytes:
         "source": model.source,
         "training": None if model.training is None else _pack_training(model.training, tensors, dual),
     }
+    if model.multilabel is not None:
+        header["multilabel"] = {"output": model.multilabel, "sparse_coef": isinstance(model.coef, Csr)}
     if model.calibration is not None:
         # A field and arrays of their own, which earlier versions do not look for.
         header["calibration"] = _pack_calibration(model.calibration, tensors)
@@ -121,6 +123,8 @@ def from_bytes(contents: bytes) -> Model:
 
 def _format_of(model: Model) -> int:
     """The oldest version that can read it."""
+    if model.multilabel is not None:
+        return 6
     if model.estimator in ("LinearSVR", "OneClassSVM"):
         return 5
     if isinstance(model.parameters.get("solver"), Method):
@@ -158,6 +162,16 @@ def _plain(name: str, value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"the parameter {name}={value!r} cannot be stored in a model file")
+
+
+def _pack_coef(coef: Any) -> dict[str, NDArray[Any]]:
+    if not isinstance(coef, Csr):
+        return _pack_matrix("coef", np.ascontiguousarray(coef, dtype=np.float64))
+    return {
+        "coef.data": np.ascontiguousarray(coef.data, dtype=np.float64),
+        "coef.indices": np.ascontiguousarray(coef.indices),
+        "coef.indptr": np.ascontiguousarray(coef.indptr, dtype=np.int64),
+    }
 
 
 def _pack_matrix(name: str, matrix: Floats) -> dict[str, NDArray[Any]]:
@@ -324,6 +338,9 @@ class Fields:
             expected = set() if len(classes) else {1}
         if self.get("estimator", str) == "OneClassSVM":
             expected = {1} if classes.tolist() == [-1, 1] else set()
+        multilabel, sparse = self.multilabel()
+        if multilabel is not None:
+            expected = {len(classes)} - {0}
         if problems not in expected:
             raise ModelFileError(f"it has {len(classes)} classes, but weights for {problems} problems")
         names = self.header.get("feature_names")
@@ -331,13 +348,24 @@ class Fields:
             estimator=self.get("estimator", str),
             parameters=self.parameters(),
             classes=classes,
-            coef=self.coef(problems, features),
+            coef=self.csr("coef", (problems, features)) if sparse else self.coef(problems, features),
             intercept=self.finite("intercept", (problems,)),
             training=self.training(problems, len(classes), self.is_joint()),
             feature_names=None if names is None else self.texts(names, "feature_names", features),
             source=self.source(features),
             calibration=self.calibration(problems),
+            multilabel=multilabel,
         )
+
+    def multilabel(self) -> tuple[str | None, bool]:
+        """The kind of predictions of a multilabel model, and whether its weights stay sparse."""
+        if self.header.get("multilabel") is None:
+            return None, False
+        fields = self.get("multilabel", dict)
+        output, sparse = self.get("output", str, fields), self.get("sparse_coef", bool, fields)
+        if output not in ("dense", "sparse") or self.header.get("estimator") != "LinearSVC" or self.is_joint():
+            raise ModelFileError("its header has no proper 'multilabel'")
+        return output, sparse
 
     def calibration(self, columns: int) -> Calibration | None:
         """How scores become probabilities, if the model knows."""

@@ -40,6 +40,8 @@ def onnx_graph(model: Model) -> Any:
     except ImportError as error:
         raise ImportError(NEEDS_ONNX) from error
 
+    if model.multilabel is not None:
+        raise ValueError("the ONNX graph of a model has one label for each row; this one has any number of them")
     coef = np.ascontiguousarray(model.coef, dtype=np.float64)
     if coef.nbytes > LARGEST:
         raise ValueError(

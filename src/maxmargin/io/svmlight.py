@@ -230,6 +230,7 @@ def iter_svmlight(
     zero_based: bool,
     dtype: DTypeLike,
     qid: bool | None = False,
+    multilabel: bool = False,
     n_jobs: int | None = None,
     block: int = BLOCK,
 ) -> Iterator[tuple[Parsed, int]]:
@@ -237,14 +238,15 @@ def iter_svmlight(
 
     Values of features beyond ``n_features`` are left out and counted in ``dropped``.
     """
-    options = _check(dtype, n_features, zero_based, qid, False, 1, n_jobs)
+    options = _check(dtype, n_features, zero_based, qid, multilabel, 1, n_jobs)
     name = _name(path_or_file)
     limit = n_features - (zero_based is True)
     for text, first_line, _ in _texts(path_or_file, name, block):
         result = _parse(text, name, first_line, options, limit, zero_based, int(not zero_based), drop_larger=True)
         X = Csr(result["data"], result["indices"], result["indptr"], (len(result["indptr"]) - 1, n_features))
         numbers = None if qid is False else _query_numbers([result], name)
-        yield Parsed(X, result["labels"], numbers, zero_based, result["dropped"]), len(text)
+        y: Any = list(_label_tuples(result)) if multilabel else result["labels"]
+        yield Parsed(X, y, numbers, zero_based, result["dropped"]), len(text)
 
 
 def _check(

@@ -50,9 +50,15 @@ def dual_rows(problems: Sequence[Any], solutions: Sequence[Solution]) -> Csr:
     return second._replace(data=2 * second.data)
 
 
-def linear_scores(X: Any, coef: Floats, intercept: Floats) -> Floats:
-    """``X @ coef.T + intercept``, one column per row of ``coef``."""
-    scores: Floats = Matrix.of(X).scores(coef, intercept)
+def linear_scores(X: Any, coef: Any, intercept: Floats) -> Floats:
+    """``X @ coef.T + intercept``, one column per row of ``coef``, which may be a `Csr`."""
+    scores: Floats
+    if isinstance(coef, Csr):
+        rows = X.X if isinstance(X, Matrix) else X
+        product = (rows.to_scipy() if isinstance(rows, Csr) else rows) @ coef.to_scipy().T
+        scores = np.asarray(product.toarray() if hasattr(product, "toarray") else product) + intercept
+    else:
+        scores = Matrix.of(X).scores(coef, intercept)
     return scores
 
 
@@ -60,6 +66,16 @@ def best_index(scores: Floats) -> NDArray[np.intp]:
     """The number of the class with the largest score; one score alone means the second where it is positive."""
     single = scores.ndim == 1 or scores.shape[1] == 1
     return (scores.ravel() > 0).astype(np.intp) if single else scores.argmax(axis=1)
+
+
+def indicator_of_scores(scores: Floats, kind: str) -> Any:
+    """Which labels the scores of rows stand for, as a matrix of zeros and ones, "dense" or "sparse"."""
+    labels = (scores > 0).astype(np.int64)
+    if kind == "dense":
+        return labels
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix(labels)
 
 
 def labels_of_scores(scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
@@ -178,8 +194,8 @@ class Model:
         The estimator's parameters.
     classes : ndarray of shape (n_classes,)
         The labels; none for a model that ranks or predicts numbers.
-    coef : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights.
+    coef : ndarray, or Csr, of shape (1, n_features) or (n_classes, n_features)
+        Weights; sparse only for many labels.
     intercept : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     training : Training or None
@@ -191,6 +207,8 @@ class Model:
         ``label``, ``columns`` and ``header`` for tables.
     calibration : Calibration or None
         How scores become probabilities.
+    multilabel : str or None
+        Whether a row may have any number of the classes, and whether predictions are then "dense" or "sparse".
 
     Examples
     --------
@@ -204,16 +222,18 @@ class Model:
     estimator: str
     parameters: dict[str, Any]
     classes: NDArray[Any]
-    coef: Floats
+    coef: Any
     intercept: Floats
     training: Training | None = None
     feature_names: list[str] | None = None
     source: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
+    multilabel: str | None = None
 
     def __post_init__(self) -> None:
         # Weights of a feature side by side: one pass over a row scores all classes.
-        object.__setattr__(self, "coef", np.asfortranarray(self.coef))
+        if not isinstance(self.coef, Csr):
+            object.__setattr__(self, "coef", np.asfortranarray(self.coef))
 
     @classmethod
     def of_solutions(
@@ -330,6 +350,8 @@ class Model:
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of rows, or their scores if the model ranks or predicts numbers."""
         scores = self.scores(X)
+        if self.multilabel is not None:
+            return np.asarray(indicator_of_scores(scores, "dense"))
         return scores.ravel() if len(self.classes) == 0 else np.asarray(self.classes[self.label_index(scores)])
 
     def label_index(self, scores: Floats) -> NDArray[np.intp]:

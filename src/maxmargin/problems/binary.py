@@ -7,11 +7,14 @@ The formulas here are plain numpy and are the readable truth; the C++ core compu
 
 ``w`` includes the bias as its last entry (eq. 3 of Hsieh et al.), multiplied by a constant column ``bias``. Where the
 bias is free of the regulariser, ``|w|^2`` leaves it out, and dual variables must fulfil ``sum_i y_i alpha_i = 0``.
+
+With the penalty "l1", ``1/2 |w|^2`` is ``|w|_1``, and the square in the dual becomes a condition: no entry of
+``sum_i alpha_i y_i x_i`` may be larger than 1 in size.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +23,7 @@ from maxmargin import _core
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.losses import LOSSES, Floats, Loss
 from maxmargin.problems.problem import Problem
-from maxmargin.problems.regulariser import SquaredNorm
+from maxmargin.problems.regulariser import REGULARISERS, L1Norm, SquaredNorm
 
 #: Beyond these, products of C, row norms and dual variables could overflow.
 SMALLEST_C, LARGEST_C = 1e-50, 1e50
@@ -45,6 +48,8 @@ class BinaryProblem(Problem):
         Value of an implicit constant column. 0 means none.
     penalize_bias : bool, default=True
         Whether the weight of that column is regularised like the others. If not, its value does not matter.
+    penalty : {"l2", "l1"}, default="l2"
+        The regulariser: ``1/2 |w|^2``, or ``|w|_1``, which makes most weights zero.
 
     Examples
     --------
@@ -56,13 +61,12 @@ class BinaryProblem(Problem):
     0.5
     """
 
-    kind: ClassVar[str] = "binary"
-
     y: NDArray[np.int8]
     C: Floats
     loss: Loss
     bias: float
     penalize_bias: bool
+    penalty: str
 
     def __init__(
         self,
@@ -73,6 +77,7 @@ class BinaryProblem(Problem):
         loss: str | Loss = "squared_hinge",
         bias: float = 0.0,
         penalize_bias: bool = True,
+        penalty: str = "l2",
     ) -> None:
         super().__init__(X)
         size = self.shape[0]
@@ -85,21 +90,36 @@ class BinaryProblem(Problem):
         self.penalize_bias = bool(penalize_bias)
         if not penalize_bias and bias == 0:
             raise ValueError("penalize_bias=False needs a bias; use bias=1.0")
+        if penalty not in REGULARISERS:
+            raise ValueError(f"penalty={penalty!r} is unknown; choose from {list(REGULARISERS)}")
+        self.penalty = penalty
 
     @property
-    def regulariser(self) -> SquaredNorm:
-        """``1/2 |w|^2``, with or without the bias."""
-        return SquaredNorm(free_bias=not self.penalize_bias)
+    def kind(self) -> str:
+        """What methods must know to solve it: "binary", or "l1" with that penalty."""
+        return "binary" if self.penalty == "l2" else self.penalty
 
-    def start(self, start: Any = None) -> _core.BinaryState:
+    @property
+    def regulariser(self) -> SquaredNorm | L1Norm:
+        """``1/2 |w|^2`` or ``|w|_1``, with or without the bias."""
+        return REGULARISERS[self.penalty](free_bias=not self.penalize_bias)
+
+    def start(self, start: Any = None) -> _core.BinaryState | _core.L1State:
         """The problem as the C++ core solves it, from zero or from what is known of a solution."""
-        state = _core.BinaryState(
-            self.matrix.rows, self.y, None, self.C, self.loss.core, self.bias, free_bias=not self.penalize_bias
-        )
+        free_bias = not self.penalize_bias
+        state: _core.BinaryState | _core.L1State
+        if self.penalty == "l1":
+            state = _core.L1State(self.matrix.rows, self.y, self.C, self.loss.core, self.bias, free_bias=free_bias)
+        else:
+            state = _core.BinaryState(
+                self.matrix.rows, self.y, None, self.C, self.loss.core, self.bias, free_bias=free_bias
+            )
         start_state(state, start, self.shape)
+        if start is None and self.penalty == "l1" and free_bias:
+            state.start(None, None)  # zero, with the best bias
         return state
 
-    def found(self, state: _core.BinaryState) -> tuple[Floats, Floats]:
+    def found(self, state: _core.BinaryState | _core.L1State) -> tuple[Floats, Floats]:
         """The best weights and the best dual variables of a state."""
         return state.weights(), state.alpha()
 
@@ -109,7 +129,7 @@ class BinaryProblem(Problem):
         return np.asarray(self.y * (self.X @ w[:-1] + self.bias * w[-1]))
 
     def weights(self, alpha: ArrayLike) -> Floats:
-        """``w = sum_i y_i alpha_i x_i`` (eq. 11), the bias last."""
+        """``w = sum_i y_i alpha_i x_i`` (eq. 11), the bias last; weights only where the penalty is "l2"."""
         signed = self.y * np.asarray(alpha, dtype=np.float64)
         w = self.X.T @ signed
         return np.append(w, self.bias * signed.sum() if self.penalize_bias else self.best_bias(w))
@@ -170,8 +190,10 @@ class BinaryProblem(Problem):
         sums = np.append(self.X.T @ signed, self.bias * signed.sum())
         return float(self.loss.dual_terms(alpha, self.C).sum()) - self.regulariser.conjugate(sums)
 
-    def dual_parts(self, alpha: ArrayLike) -> tuple[float, float]:
-        """``A`` and ``B = sum_i D_ii alpha_i^2`` of the dual value, which is ``A - B / 2 - |w(alpha)|^2 / 2``."""
+    def dual_parts(self, alpha: ArrayLike) -> tuple[float, float] | None:
+        """``A`` and ``B = sum_i D_ii alpha_i^2`` of the dual value ``A - B / 2 - |w(alpha)|^2 / 2``; None with "l1"."""
+        if self.penalty == "l1":
+            return None
         alpha = np.asarray(alpha, dtype=np.float64)
         linear = float(alpha.sum())
         if not self.loss.is_curved:
@@ -190,13 +212,14 @@ def check_bias(bias: float) -> float:
     return float(bias)
 
 
-def start_state(state: _core.BinaryState, start: Any, shape: tuple[int, int]) -> None:
+def start_state(state: _core.BinaryState | _core.L1State, start: Any, shape: tuple[int, int]) -> None:
     """Tell a state what is known of the solution: one of a similar problem, dual variables, or nothing."""
     if start is None:
         return
     rows, width = shape[0], shape[1] + 1
     alpha, weights = (getattr(start, "alpha", start), getattr(start, "weights", None))
-    alpha = _finite(alpha, "alpha", (rows,), f"{rows} finite numbers, one per row of X")
+    if alpha is not None:
+        alpha = _finite(alpha, "alpha", (rows,), f"{rows} finite numbers, one per row of X")
     if weights is not None:
         weights = _finite(weights, "weights", (width,), f"{width} finite numbers, one per feature and the bias")
     state.start(alpha, weights)

@@ -44,6 +44,7 @@ from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
 from maxmargin.solvers.method import LOSSES_OF, Exit, Method, Plan, Stage, check_flags
 from maxmargin.solvers.newton import MOST_WEIGHTS, SMALL, Newton, weight_count
 from maxmargin.solvers.sequential_dual import SequentialDual
+from maxmargin.solvers.working_sets import WorkingSets
 
 if TYPE_CHECKING:
     from maxmargin.solvers.run import Run
@@ -122,11 +123,13 @@ class Auto(Method):
 
     kinds: ClassVar[tuple[str, ...]] = (
         "binary",
+        "l1",
         "regression",
         "one_class",
         "crammer_singer",
         "weston_watkins",
         "ranking",
+        "measure",
     )
     is_dual: ClassVar[bool | None] = None
 
@@ -145,8 +148,10 @@ class Auto(Method):
 
     def plan(self, problem: Any, state: Any, run: Run) -> Plan:
         """Choose, and change when the pace is too slow."""
-        if problem.kind == "ranking":
+        if problem.kind in ("ranking", "measure"):
             return CuttingPlane().plan(problem, state, run)
+        if problem.kind == "l1":
+            return WorkingSets().plan(problem, state, run)
         if problem.kind not in LOSSES_OF:
             return self._classes(problem, state, run)
         if self.dual is False:
@@ -162,8 +167,13 @@ class Auto(Method):
 
     def refuses(self, kind: str, loss: Any = None, penalize_bias: bool = True) -> str | None:
         """Ranking has one method, which works on the weights."""
-        if kind == "ranking" and self.dual:
-            return "ranking problems are solved by cutting planes, which are no dual method"
+        if kind in ("ranking", "measure") and self.dual:
+            what = "ranking problems" if kind == "ranking" else "measures"
+            return f"{what} are solved by cutting planes, which are no dual method"
+        if kind == "l1":
+            if self.dual:
+                return "problems with penalty='l1' are solved by working sets of weights, which are no dual method"
+            return WorkingSets().refuses(kind, loss, penalize_bias)
         return super().refuses(kind, loss, penalize_bias)
 
     def _few_features(self, problem: BinaryProblem, state: _core.BinaryState, run: Run) -> Plan:

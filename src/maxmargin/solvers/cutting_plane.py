@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from maxmargin import _core
+from maxmargin.problems.losses import Loss
+from maxmargin.problems.measure import check_measure
 from maxmargin.problems.ranking import RankingProblem
 from maxmargin.solvers.method import Exit, Method, check_epsilon, check_flags
 
@@ -30,6 +32,7 @@ _CUT: dict[str, Callable[..., Exit]] = {
     "binary": _core.cut_hinge,
     "crammer_singer": _core.cut_classes,
     "ranking": _core.cut_pairs,
+    "measure": _core.cut_measure,
 }
 
 
@@ -48,6 +51,11 @@ class CuttingPlane(Method):
         Whether cuts that have long been of no use are kept all the same.
     epsilon : float or None, default=None
         Stop when no constraint is violated by more, as the paper does; None: by the duality gap alone.
+    measure : str or None, default=None
+        For `LinearSVC`: optimise a measure of the whole prediction instead of a loss of each row (Joachims 2005), one
+        of "f1", "prbep", "precision_at_k", "recall_at_k", "error_rate" and "roc_area".
+    k : int or None, default=None
+        How many rows "precision_at_k" and "recall_at_k" call positive.
 
     Examples
     --------
@@ -58,7 +66,7 @@ class CuttingPlane(Method):
     'cutting_plane'
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("binary", "crammer_singer", "ranking")
+    kinds: ClassVar[tuple[str, ...]] = ("binary", "crammer_singer", "ranking", "measure")
     losses: ClassVar[tuple[str, ...]] = ("hinge",)
     takes_free_bias: ClassVar[bool] = False
     is_dual: ClassVar[bool | None] = False
@@ -66,18 +74,32 @@ class CuttingPlane(Method):
     acceleration: bool = True
     keep_cuts: bool = False
     epsilon: float | None = None
+    measure: str | None = None
+    k: int | None = None
 
     def __post_init__(self) -> None:
         check_flags(self, "acceleration", "keep_cuts")
         check_epsilon(self.epsilon)
+        if self.measure is not None:
+            check_measure(self.measure, self.k)
+        elif self.k is not None:
+            raise ValueError(f"k={self.k!r} needs a measure at k, such as measure='precision_at_k'")
 
     @property
     def name(self) -> str:
         """The short name: "cutting_plane"."""
         return "cutting_plane"
 
+    def refuses(self, kind: str, loss: Loss | None = None, penalize_bias: bool = True) -> str | None:
+        """With a measure it solves problems of that measure only."""
+        if self.measure is not None and kind != "measure":
+            return f"its measure is {self.measure!r}, which goes with LinearSVC or a MeasureProblem, one-versus-rest"
+        return super().refuses(kind, loss, penalize_bias)
+
     def run(self, problem: Any, state: Any, run: Run) -> Exit:
         """Cut after cut; on large ranking problems, cuts of a sample first."""
+        if problem.kind == "measure" and self.measure not in (None, problem.measure):
+            raise ValueError(f"its measure is {self.measure!r}, but that of the problem {problem.measure!r}")
         options = _core.CuttingOptions(self.acceleration, self.keep_cuts, self.epsilon or 0.0)
         if problem.kind == "ranking" and self.acceleration and len(state.points()) == 0:
             sample = _sample(problem)

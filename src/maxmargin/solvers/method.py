@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from maxmargin.solvers.run import Run
 
 #: The losses that each kind of problem with one score per row may have.
-LOSSES_OF = {"binary": LOSSES, "regression": REGRESSION_LOSSES, "one_class": {"hinge": LOSSES["hinge"]}}
+LOSSES_OF = {"binary": LOSSES, "l1": LOSSES, "regression": REGRESSION_LOSSES, "one_class": {"hinge": LOSSES["hinge"]}}
 
 #: What an exit of the core means to the caller of ``solve``.
 Exit = _core.Exit
@@ -45,10 +45,10 @@ class Method:
     >>> DualCoordinateDescent(shrinking=False) == DualCoordinateDescent(shrinking=False)
     True
     >>> DualCoordinateDescent().refuses("ranking")
-    'it solves binary problems and regression and one-class problems'
+    "it solves binary problems with penalty='l2' and regression and one-class problems"
     """
 
-    #: The kinds of problems it takes: "binary", "regression", "one_class", "crammer_singer",
+    #: The kinds of problems it takes: "binary", "l1", "regression", "one_class", "crammer_singer",
     #: "weston_watkins", "ranking".
     kinds: ClassVar[tuple[str, ...]] = ("binary",)
     #: The losses of binary problems and of regression it takes.
@@ -118,10 +118,12 @@ def check_epsilon(epsilon: Any) -> None:
 
 
 _KINDS = {
-    "binary": "binary problems",
+    "binary": "binary problems with penalty='l2'",
+    "l1": "binary problems with penalty='l1'",
     "regression": "regression",
     "one_class": "one-class problems",
     "crammer_singer": "problems of Crammer & Singer",
     "weston_watkins": "problems of Weston & Watkins",
     "ranking": "ranking problems",
+    "measure": "problems with a measure",
 }

@@ -14,6 +14,7 @@ from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.pegasos import Pegasos
 from maxmargin.solvers.primal_coordinate_descent import PrimalCoordinateDescent
 from maxmargin.solvers.sequential_dual import SequentialDual
+from maxmargin.solvers.working_sets import WorkingSets
 
 #: The methods by their short names.
 SOLVERS: dict[str, Method] = {
@@ -27,6 +28,7 @@ SOLVERS: dict[str, Method] = {
     "pegasos": Pegasos(),
     "sdm": SequentialDual(),
     "eg": ExponentiatedGradient(),
+    "working_sets": WorkingSets(),
 }
 #: The classes of methods by name.
 METHODS: dict[str, type[Method]] = {type(method).__name__: type(method) for method in SOLVERS.values()}

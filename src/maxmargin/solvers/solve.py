@@ -9,6 +9,7 @@ from typing import Any
 from maxmargin import _core
 from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.certificate import Certificate
+from maxmargin.problems.measure import MeasureProblem
 from maxmargin.problems.multiclass import MulticlassProblem
 from maxmargin.problems.one_class import OneClassProblem
 from maxmargin.problems.ranking import RankingProblem
@@ -21,7 +22,7 @@ from maxmargin.solvers.threads import count_threads
 
 
 def solve(
-    problem: BinaryProblem | RegressionProblem | OneClassProblem | MulticlassProblem | RankingProblem,
+    problem: BinaryProblem | RegressionProblem | OneClassProblem | MulticlassProblem | RankingProblem | MeasureProblem,
     solver: str | Method = "auto",
     *,
     tol: float = 1e-3,
@@ -42,7 +43,7 @@ def solve(
 
     Parameters
     ----------
-    problem : BinaryProblem, RegressionProblem, OneClassProblem, MulticlassProblem or RankingProblem
+    problem : BinaryProblem, RegressionProblem, OneClassProblem, MulticlassProblem, RankingProblem or MeasureProblem
         What to minimise.
     solver : str or Method, default="auto"
         The method, as an object with its options, such as ``DualCoordinateDescent(order="cyclic")``, or by its short

@@ -7,9 +7,9 @@ number of threads.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
+from maxmargin.problems.measure import MeasureProblem
 from maxmargin.problems.multiclass import FORMULATIONS, MulticlassProblem
+from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import method_of
@@ -28,8 +30,11 @@ from maxmargin.solvers.solution import Report, Solution
 from maxmargin.solvers.solve import solve
 from maxmargin.solvers.threads import map_threads
 from maxmargin.solvers.together import goes_together, groups_of, solve_together
+from maxmargin.solvers.working_sets import WorkingSets
 from maxmargin.training.checkpoint import INTERVAL, Checkpoint, fingerprint
 from maxmargin.training.method_choice import narrow_method
+
+Kept = TypeVar("Kept")
 
 #: How more than two classes are treated.
 MULTI_CLASS = ("ovr", *FORMULATIONS)
@@ -79,6 +84,20 @@ def problems_of(multi_class: str, n_classes: int) -> list[int | None]:
     return list(positive_classes(n_classes)) if multi_class == "ovr" else [None]
 
 
+def measure_of(solver: str | Method | None) -> str | None:
+    """The measure that a method optimises instead of the loss, if any."""
+    return solver.measure if isinstance(solver, CuttingPlane) else None
+
+
+def kind_of(multi_class: str, penalty: str, solver: str | Method) -> str:
+    """The kind of these problems, by which methods are chosen."""
+    if multi_class != "ovr":
+        return multi_class
+    if measure_of(solver) is not None:
+        return "measure"
+    return "binary" if penalty == "l2" else penalty
+
+
 def make_problem(
     matrix: Matrix,
     labels: NDArray[np.intp],
@@ -90,12 +109,16 @@ def make_problem(
     loss: str,
     bias: float,
     penalize_bias: bool,
+    penalty: str = "l2",
+    solver: str | Method | None = None,
 ) -> Any:
     """One of the problems of a classification, by its positive class, or the one over all classes."""
     if positive is None:
         return MulticlassProblem(matrix, labels, C, formulation=multi_class, n_classes=n_classes, bias=bias)
     y = np.where(labels == positive, np.int8(1), np.int8(-1))
-    return BinaryProblem(matrix, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias)
+    if isinstance(solver, CuttingPlane) and solver.measure is not None:
+        return MeasureProblem(matrix, y, C, measure=solver.measure, k=solver.k, bias=bias)
+    return BinaryProblem(matrix, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias, penalty=penalty)
 
 
 def choose_method(
@@ -106,6 +129,7 @@ def choose_method(
     penalize_bias: bool = True,
     dual: bool | str = "auto",
     shrinking: bool = True,
+    penalty: str = "l2",
 ) -> Method:
     """The method for a classification; what does not go together is an error that says what does.
 
@@ -115,6 +139,16 @@ def choose_method(
     >>> choose_method("auto", "ovr", "hinge", dual=True)
     Auto(dual=True, shrinking=True)
     """
+    if penalty == "l1":
+        refuse_l1(multi_class, loss, dual)
+        method = method_of(solver, "l1", LOSSES[loss], penalize_bias)
+        return method.with_shrinking(shrinking) if isinstance(solver, str) else method
+    if measure_of(solver) is not None and multi_class == "ovr":
+        if loss not in JOINT_LOSSES:
+            raise ValueError(f"loss={loss!r}: a measure takes the place of the loss; leave it at 'squared_hinge'")
+        if dual is not False and dual != "auto":
+            raise ValueError(f"dual={dual} contradicts solver={solver!r}, which works on the weights; use dual='auto'")
+        return method_of(solver, "measure", None, penalize_bias)
     kind = "binary" if multi_class == "ovr" else multi_class
     if kind != "binary" and loss not in JOINT_LOSSES:
         raise ValueError(f"loss={loss!r} does not work with multi_class={multi_class!r}, which is a hinge loss")
@@ -127,6 +161,19 @@ def choose_method(
     return narrow_method(solver, kind, binary_loss, penalize_bias=penalize_bias, dual=dual, shrinking=shrinking)
 
 
+def refuse_l1(multi_class: str, loss: str, dual: bool | str) -> None:
+    """What does not go together with the penalty "l1", by the message that scikit-learn's users know."""
+    reason = None
+    if loss not in WorkingSets.losses:
+        reason = f"the losses for penalty='l1' are {' and '.join(map(repr, WorkingSets.losses))}"
+    elif dual is not False and dual != "auto":
+        reason = "with penalty='l1' methods work on the weights; use dual=False or dual='auto'"
+    elif multi_class != "ovr":
+        reason = f"penalty='l1' needs multi_class='ovr', not {multi_class!r}"
+    if reason is not None:
+        raise ValueError(f"Unsupported set of arguments: penalty='l1', loss={loss!r}, dual={dual!r}: {reason}")
+
+
 def train_classifier(
     X: Any,
     labels: NDArray[np.intp],
@@ -137,6 +184,7 @@ def train_classifier(
     loss: str = "squared_hinge",
     bias: float = 1.0,
     penalize_bias: bool = True,
+    penalty: str = "l2",
     solver: str | Method = "auto",
     seed: int = 0,
     listeners: Sequence[Listener] | None = None,
@@ -168,6 +216,8 @@ def train_classifier(
         Value of the constant column; 0 means none.
     penalize_bias : bool, default=True
         Whether its weight is regularised; always so for one problem over all classes.
+    penalty : {"l2", "l1"}, default="l2"
+        The regulariser of one-versus-rest.
     solver : str or Method, default="auto"
         The method.
     seed : int
@@ -175,7 +225,8 @@ def train_classifier(
     listeners : sequence, optional
         One for each of `problems_of`.
     starts : sequence, optional
-        Solutions of a similar training, or for each problem its row (or rows) of signed dual variables.
+        Solutions of a similar training, or for each problem its row (or rows) of signed dual variables; anything with
+        ``alpha`` and ``weights`` counts as a solution.
     time_limit : float, optional
         Seconds for all problems together.
     n_jobs : int, default=1
@@ -205,17 +256,14 @@ def train_classifier(
     >>> solution.converged, solution.weights.shape
     (True, (3, 4))
     """
-    deadline = Deadline(time_limit)
     matrix = Matrix.of(X)
     positives = problems_of(multi_class, n_classes)
-    matrix.problems = max(matrix.problems, len(positives))
     check_memory(matrix.shape[1], n_classes if n_classes > 2 else 1)
-    heard = listeners or [Silent()] * len(positives)
     saved: Checkpoint | None = None
     if checkpoint is not None:
-        what = (labels, n_classes, np.asarray(C, dtype=np.float64), multi_class, bias, penalize_bias)
-        name = fingerprint(matrix, *what, loss if multi_class == "ovr" else None)
-        saved = Checkpoint(checkpoint, name, len(positives), checkpoint_interval)
+        what = (labels, n_classes, np.asarray(C, dtype=np.float64), multi_class, bias, penalize_bias, penalty)
+        own = (loss if multi_class == "ovr" else None, measure_of(solver), getattr(solver, "k", None))
+        saved = Checkpoint(checkpoint, fingerprint(matrix, *what, *own), len(positives), checkpoint_interval)
 
     def problem_of(task: int) -> Any:
         return make_problem(
@@ -228,15 +276,63 @@ def train_classifier(
             loss=loss,
             bias=bias,
             penalize_bias=penalize_bias,
+            penalty=penalty,
+            solver=solver,
         )
 
-    def train(group: range, stop: StopFlag) -> list[tuple[Any, Solution]]:
+    method = method_of(solver, kind_of(multi_class, penalty, solver), LOSSES[loss], penalize_bias)
+    solved = solve_all(
+        matrix,
+        len(positives),
+        problem_of,
+        lambda problem, solution: (problem, solution),
+        method=method,
+        together=multi_class == "ovr",
+        start_of=None if starts is None else starts.__getitem__,
+        listeners=listeners,
+        saved=saved,
+        seed=seed,
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        stop=stop,
+        **options,
+    )
+    return [problem for problem, _ in solved], [solution for _, solution in solved]
+
+
+def solve_all(
+    matrix: Matrix,
+    count: int,
+    problem_of: Callable[[int], Any],
+    keep: Callable[[Any, Solution], Kept],
+    *,
+    method: Method,
+    together: bool,
+    start_of: Callable[[int], Any] | None = None,
+    listeners: Sequence[Listener] | None = None,
+    saved: Checkpoint | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    n_jobs: int = 1,
+    stop: StopFlag | None = None,
+    **options: Any,
+) -> list[Kept]:
+    """Solve ``count`` problems over one matrix, in threads, side by side where that pays; ``keep`` is what stays.
+
+    ``together`` says that the problems are binary ones with the same weights of rows, which joint sweeps need. A start
+    is a solution, or the signed dual variables of a problem.
+    """
+    deadline = Deadline(time_limit)
+    matrix.problems = max(matrix.problems, count)
+    heard = listeners or [Silent()] * count
+
+    def train(group: range, stop: StopFlag) -> list[Kept]:
         problems = [problem_of(task) for task in group]
         own_starts, callbacks = [], []
         for task, problem in zip(group, problems, strict=True):
             heard[task].begin()
-            start = None if starts is None else starts[task]
-            own_starts.append(start if start is None or isinstance(start, Solution) else problem.alpha_of(start))
+            start = None if start_of is None else start_of(task)
+            own_starts.append(start if start is None or hasattr(start, "weights") else problem.alpha_of(start))
             callbacks.append(heard[task].report if heard[task].listens else None)
         time_left = deadline.left()
         rounds = -(-sum(other.start >= group.start for other in groups) // n_jobs)  # this one and those to come
@@ -258,15 +354,16 @@ def train_classifier(
             stop.set()  # a listener that stops one class stops them all
         for task in group:
             heard[task].end()
-        return list(zip(problems, solutions, strict=True))
+        return [keep(problem, solution) for problem, solution in zip(problems, solutions, strict=True)]
 
-    method = method_of(solver, "binary" if multi_class == "ovr" else multi_class, LOSSES[loss], penalize_bias)
-    together = saved is None and multi_class == "ovr" and goes_together(method, problem_of(0), len(positives))
-    groups = groups_of(len(positives), together)
+    if count == 0:
+        return []
+    together = saved is None and together and goes_together(method, problem_of(0), count)
+    groups = groups_of(count, together)
     solved = [train(groups[0], stop or StopFlag())] if len(groups) == 1 else map_threads(train, groups, n_jobs, stop)
     if saved is not None:
         saved.close()
-    return [problem for group in solved for problem, _ in group], [found for group in solved for _, found in group]
+    return [kept for group in solved for kept in group]
 
 
 def untouched(problem: BinaryProblem, method: Method) -> Solution:

@@ -49,6 +49,8 @@ def first_C(problem: Any, tol: float) -> float:
         return _first_of_pairs(problem)
     if isinstance(problem, MulticlassProblem):
         return _first_of_classes(problem)
+    if problem.penalty == "l1":
+        return _first_of_l1(problem)
     return _first_curved(problem, tol) if problem.loss.is_curved else _first_hinge(problem)
 
 
@@ -94,6 +96,15 @@ def _first_curved(problem: BinaryProblem, tol: float) -> float:
         return ANY_C
     k = (np.sqrt((tol * square) ** 2 + 4.0 * M * tol * S) - tol * square) / (2.0 * M)
     return float(k) * problem.loss.diagonal_times_C
+
+
+def _first_of_l1(problem: BinaryProblem) -> float:
+    """No weight is in use while ``|sum_i alpha_i y_i x_i| <= 1`` for the variables of the slacks ``1 - y_i b``."""
+    c, y = problem.C, problem.y.astype(np.float64)
+    center = 0.0 if problem.penalize_bias else float(c @ y / c.sum())  # the bias of w = 0
+    signed = c * (y - center) / problem.loss.diagonal_times_C
+    largest = float(np.abs(problem.X.T @ signed).max(initial=0.0))
+    return _inverse(max(largest, abs(_columns(problem) * float(signed.sum()))))
 
 
 def _first_of_classes(problem: MulticlassProblem) -> float:

@@ -17,6 +17,7 @@ from maxmargin.problems.matrix import Matrix
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import count_threads
+from maxmargin.training.classification import measure_of
 from maxmargin.training.labels import encode_labels
 from maxmargin.training.path import follow
 from maxmargin.training.tasks import Classification, Ranking, Solved, Task
@@ -88,6 +89,7 @@ def svm_path(
     *,
     task: str = "classify",
     loss: str = "squared_hinge",
+    penalty: str = "l2",
     multi_class: str = "ovr",
     fit_intercept: bool = True,
     penalize_intercept: bool = True,
@@ -117,7 +119,7 @@ def svm_path(
         and ends when the model no longer changes, or after 100 values.
     task : {"classify", "rank"}, default="classify"
         What to learn.
-    loss, multi_class, fit_intercept, penalize_intercept, intercept_scaling, class_weight
+    loss, penalty, multi_class, fit_intercept, penalize_intercept, intercept_scaling, class_weight
         As in `LinearSVC`; a ranking has none of them.
     sample_weight : array of shape (n_samples,), optional
         Weight of each row.
@@ -170,6 +172,7 @@ def svm_path(
             loss=loss,
             bias=bias,
             penalize_bias=penalize_intercept,
+            penalty=penalty,
             weights=weights,
             class_weight=class_weight,
             classes=classes,
@@ -184,6 +187,8 @@ def svm_path(
     auto = isinstance(Cs, str)
     if auto and Cs != "auto":
         raise ValueError(f"Cs={Cs!r} is unknown; use 'auto' or values of C")
+    if auto and measure_of(solver) is not None:
+        raise ValueError(f"Cs='auto' knows no beginning for solver={solver!r}; give values of C")
     deadline = Deadline(time_limit)
     values = automatic_values(work.first_C(tol)) if auto else check_values(Cs)
     matrix.problems = max(matrix.problems, 10)

@@ -92,7 +92,7 @@ class Classification:
         Which class each row has, from 0 to ``n_classes - 1``.
     n_classes : int
         At least 2.
-    multi_class, loss, bias, penalize_bias
+    multi_class, loss, bias, penalize_bias, penalty
         As in ``train_classifier``.
     weights : array of shape (rows,), optional
         How much each row counts beside C.
@@ -122,6 +122,7 @@ class Classification:
         loss: str = "squared_hinge",
         bias: float = 1.0,
         penalize_bias: bool = True,
+        penalty: str = "l2",
         weights: Floats | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         classes: NDArray[Any] | None = None,
@@ -129,7 +130,7 @@ class Classification:
         self.matrix = Matrix.of(X)
         self.labels, self.n_classes = labels, n_classes
         self.multi_class, self.loss, self.bias, self.penalize_bias = multi_class, loss, bias, penalize_bias
-        self.weights, self.class_weight = weights, class_weight
+        self.penalty, self.weights, self.class_weight = penalty, weights, class_weight
         self.classes = np.arange(n_classes) if classes is None else classes
         self._unit = row_weights(1.0, class_weight, self.classes, labels, weights)
         # A class without rows, as in a fold that misses a rare one, is no part of the training.
@@ -152,6 +153,7 @@ class Classification:
             loss=self.loss,
             bias=self.bias,
             penalize_bias=self.penalize_bias,
+            penalty=self.penalty,
             weights=rows if self.weights is None else rows * self.weights,
             class_weight=self.class_weight,
             classes=self.classes,
@@ -159,7 +161,9 @@ class Classification:
 
     def method(self, solver: str | Method) -> Method:
         """The method for such problems."""
-        return choose_method(solver, self.multi_class, self.loss, penalize_bias=self.penalize_bias)
+        return choose_method(
+            solver, self.multi_class, self.loss, penalize_bias=self.penalize_bias, penalty=self.penalty
+        )
 
     def solve(self, C: float, solver: Method, starts: Sequence[Any] | None, **options: Any) -> Solved:
         """One class against each other, or all at once."""
@@ -174,6 +178,7 @@ class Classification:
             loss=self.loss,
             bias=self.bias,
             penalize_bias=self.penalize_bias,
+            penalty=self.penalty,
             solver=solver,
             starts=starts,
             **options,
@@ -196,6 +201,7 @@ class Classification:
                     loss=self.loss,
                     bias=self.bias,
                     penalize_bias=self.penalize_bias,
+                    penalty=self.penalty,
                 ),
                 tol,
             )
