@@ -225,7 +225,7 @@ def test_a_file_that_changed_meanwhile_is_refused(tmp_path):
     name = tmp_path / "a.svm"
     save_svmlight(X, y, name)
     (tmp_path / "a").mkdir()
-    head = {"version": 1, "source": {"files": [[str(name), 1, 2]], "options": []}, "dtype": "None", "size": 33554432}
+    head = {"version": 1, "source": {"files": [[str(name), 1, 2]], "options": []}, "dtype": "None", "size": 8388608}
     (tmp_path / "a" / "journal.jsonl").write_text(json.dumps(head) + "\n")
     with pytest.raises(ValueError, match="files that have changed since"):
         write_blocks(name, tmp_path / "a")

@@ -21,7 +21,7 @@ from maxmargin.cli.options import jobs, read_options, reading, refuse_reading, t
     "blocks for .blocks, else svmlight]",
 )
 @click.option(
-    "--block-size", default="32MB", show_default=True, metavar="SIZE", help="Blocks: about how large each of them is."
+    "--block-size", default="8MB", show_default=True, metavar="SIZE", help="Blocks: about how large each of them is."
 )
 @reading
 @jobs

@@ -24,7 +24,7 @@ from maxmargin.io.files import PathLike, atomic_write
 from maxmargin.problems.csr import Csr
 
 #: Bytes of a block.
-BLOCK_BYTES = 32 << 20
+BLOCK_BYTES = 8 << 20
 #: With more different labels than this they are numbers to predict rather than classes.
 MOST_CLASSES = 4096
 #: What the manifest says of a block.
@@ -56,8 +56,8 @@ def write_blocks(
         The folder, which is made. A finished one is never overwritten.
     dtype : {numpy.float32, numpy.float64}, optional
         Type of the values; by default that of the first chunk.
-    block_bytes : int or str, default=32 MB
-        About how large a block is. Training holds two or three blocks in memory.
+    block_bytes : int or str, default=8 MB
+        About how large a block is. Training holds some blocks in memory, as many as its limit allows.
     options : ReadOptions, optional
         How files are read.
     progress : callable, optional

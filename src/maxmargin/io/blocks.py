@@ -168,6 +168,7 @@ class Blocks:
         self._verified: set[int] = set()
         self.n_features: int = self.manifest["n_features"]
         self.n_blocks = len(self._entries)
+        self.n_rows = int(self._starts[-1])  # of the whole folder
         self.dtype = np.dtype(self.manifest["dtype"])
         self.feature_names: list[str] | None = self.manifest["feature_names"]
         self.source: dict[str, Any] = self.manifest["source"]
@@ -277,12 +278,37 @@ class Blocks:
         part._picked = picked if self._picked is None else self._picked[picked]
         return part
 
-    def blocks(self, ahead: int = 1) -> Iterator[Block]:
-        """The blocks with any rows of this part, one after the other; the next ones are read by a thread meanwhile."""
-        wanted = [k for k in range(self.n_blocks) if self._count_in(k) > 0]
-        begins = np.concatenate([[0], np.cumsum([self._count_in(k) for k in wanted], dtype=np.int64)])
-        for number, block in enumerate(read_ahead(wanted, self.read, ahead)):
-            yield block._replace(begin=int(begins[number]))
+    def blocks(self, ahead: int = 1, *, order: Any = None, sides_only: bool = False) -> Iterator[Block]:
+        """The blocks with any rows of this part; the next ones are read by a thread meanwhile.
+
+        They come in their own order, or in that of the numbers in ``order``. With ``sides_only`` rows are not read, and
+        ``X`` has nothing but a shape.
+        """
+        counts = [self._count_in(k) for k in range(self.n_blocks)]
+        begins = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        wanted = [int(k) for k in (range(self.n_blocks) if order is None else order) if counts[k] > 0]
+        read = self._read_sides if sides_only else self.read
+        for k, block in zip(wanted, read_ahead(wanted, read, ahead), strict=True):
+            yield block._replace(begin=int(begins[k]))
+
+    def _read_sides(self, k: int) -> Block:
+        names = [
+            name
+            for name, present in (
+                ("y", self.has_labels),
+                ("sample_weight", self.manifest["weights"]),
+                ("qid", self.manifest["qid"]),
+            )
+            if present
+        ]
+        sides: dict[str, Any] = {name: self._side(k, self._tensors(k, only=name), name) for name in names}
+        if self._picked is not None:
+            low, high = self._range_in(k)
+            chosen = self._picked[low:high] - self._starts[k]
+            sides = {name: side[chosen] for name, side in sides.items()}
+        nothing = np.zeros(0, dtype=np.int32)
+        X = Csr(np.zeros(0, self.dtype), nothing, nothing, (self._count_in(k), self.n_features))
+        return Block(X, sides.get("y"), sides.get("sample_weight"), sides.get("qid"), begin=0)
 
     def _range_in(self, k: int) -> tuple[int, int]:
         assert self._picked is not None
