@@ -126,6 +126,8 @@ def _format_of(target: str, model: bool) -> str:
         raise ValueError(f"{target}: only svmlight text is written packed")
     if model and suffix not in (*SUFFIXES, ".svm"):
         return {".mm": "maxmargin", ".onnx": "onnx"}.get(suffix, "liblinear")
+    if suffix == ".blocks":
+        raise ValueError(f"{target}: a model cannot become blocks")
     if not model and (suffix == ".npz" or suffix not in (*SUFFIXES, ".mm", ".onnx")):
         return "npz" if suffix == ".npz" else "svmlight"
     kinds = "models to .mm or LIBLINEAR's format or .onnx" if model else "data to svmlight or .npz"
