@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin import _core
 from maxmargin.problems.losses import Floats
@@ -83,12 +84,17 @@ class _Problem:
         self.best_alpha = (self.w, 1.0)  # weights and width that the best dual variables follow from
         self.idle = 0
         self.done = False
+        self.forget_curved()
+
+    def forget_curved(self) -> None:
+        """No row is curved, and the sum over those that are is zero."""
+        self.outer = np.zeros((len(self.w), len(self.w)))
+        self.bits: dict[int, NDArray[np.uint8]] = {}  # by the first row of a piece
 
     def begin_pass(self) -> None:
         size = len(self.w)
         self.losses = self.smooth_losses = self.start_losses = self.terms = self.smooth_terms = 0.0
         self.sums, self.curved_sums = np.zeros(size), np.zeros(size)
-        self.outer = np.zeros((size, size))
         self.curved = 0
 
 
@@ -175,7 +181,13 @@ class _Newton:
             problem.terms += linear
             self.add_rows(piece, signs * alpha * curved, problem.curved_sums)
         self.add_rows(piece, signs * alpha, problem.sums)
-        problem.outer += _core.outer_sums(piece.matrix.rows, np.where(curved, C, 0.0), self.bias)
+        # The Hessian changes by the rows that become curved or cease to be: one bit of each row is remembered.
+        before = problem.bits.get(piece.begin)
+        changed = curved if before is None else curved ^ np.unpackbits(before, count=len(C)).astype(bool)
+        if np.any(changed):
+            change = np.where(changed, np.where(curved, C, -C), 0.0)
+            problem.outer += _core.outer_sums(piece.matrix.rows, change, self.bias)
+        problem.bits[piece.begin] = np.packbits(curved)
         problem.curved += int(np.count_nonzero(curved))
 
     def add_rows(self, piece: Piece, values: Floats, sums: Floats) -> None:
@@ -219,6 +231,8 @@ class _Newton:
             problem.width *= share
             problem.start = None
         problem.step = -self.solve(problem, gradient)
+        if narrows:
+            problem.forget_curved()  # most of them are not any more
         problem.slope = min(float(gradient @ problem.step), 0.0)
         problem.length = 1.0
         problem.trial = problem.w + problem.step
