@@ -1,11 +1,12 @@
 """A real cluster of processes on this machine, shared by the tests of this folder."""
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from dask.distributed import Client, LocalCluster
+
+import dask
 
 from ..conftest import random_problem
 

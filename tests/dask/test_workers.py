@@ -14,7 +14,7 @@ import pytest
 from dask.distributed import Client, LocalCluster
 
 from maxmargin.dask import LinearSVC, LinearSVR
-from maxmargin.dask.cluster import ClusterError, DaskBlocks
+from maxmargin.dask.cluster import DaskBlocks
 
 from ..conftest import random_problem
 from .conftest import distribute
@@ -23,13 +23,13 @@ from .conftest import distribute
 def fits(text):
     """One fit for each method: the weights it finds, by name."""
     X, y = random_problem(rows=120, features=6, seed=1)
-    dX, dy, _ = distribute(X, y, 20)
-    classes = da.from_array(np.arange(120) % 3, chunks=20)
-    sparse, labels, _ = distribute(*text, 40)
+    dX, dy, _ = distribute(X, y, 30)
+    classes = da.from_array(np.arange(120) % 3, chunks=30)
+    sparse, labels, _ = distribute(*text, 60)
     return {
-        "newton": lambda: LinearSVC("hinge").fit(dX, dy),
+        "newton": lambda: LinearSVC("hinge", tol=0.05).fit(dX, dy),
         "newton by products": lambda: LinearSVC().fit(sparse, labels),
-        "dcd": lambda: LinearSVC("hinge", tol=1e-2).fit(sparse, labels),
+        "dcd": lambda: LinearSVC("hinge", tol=0.1).fit(sparse, labels),
         "several classes": lambda: LinearSVC().fit(dX, classes),
         "regression": lambda: LinearSVR("squared_epsilon_insensitive", epsilon=0.1).fit(dX, dX[:, 0] * 3.0),
     }
@@ -107,7 +107,7 @@ def test_a_scheduler_that_goes_away_is_an_error_that_says_so():
         from dask.distributed import Client, LocalCluster
         import dask
         from maxmargin.dask import LinearSVC
-        from maxmargin.dask.cluster import ClusterError, DaskBlocks
+        from maxmargin.dask.cluster import DaskBlocks
 
         dask.config.set({"distributed.comm.timeouts.connect": "1s", "distributed.deploy.lost-worker-timeout": "1s"})
         cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=60)
@@ -144,7 +144,3 @@ def test_without_a_client_or_without_dask_the_message_says_what_to_do():
     program = "import sys; sys.modules['distributed'] = None; import maxmargin.dask"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "pip install 'maxmargin[dask]'" in found.stderr
-
-
-def test_a_cluster_error_is_a_runtime_error():
-    assert issubclass(ClusterError, RuntimeError)

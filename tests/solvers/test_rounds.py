@@ -1,5 +1,7 @@
 """Methods by rounds over blocks in this process: the bounds are true, and those of the problem over all rows."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ def split(X, y, cuts, weight=None):
     edges = [0, *cuts, len(y)]
     return [
         Block(X[a:b], y[a:b], None if weight is None else weight[a:b], number=k)
-        for k, (a, b) in enumerate(zip(edges, edges[1:], strict=False))
+        for k, (a, b) in enumerate(pairwise(edges))
     ]
 
 
@@ -147,3 +149,26 @@ def test_a_fit_cut_short_keeps_true_bounds_and_says_why(method):
         assert found.certificate.primal == pytest.approx(problem.primal(found.watch.weights), rel=1e-12)
         assert found.certificate.primal <= problem.primal(np.zeros(8))
         assert 0 <= found.certificate.dual <= solve(problem, tol=1e-9).certificate.primal
+
+
+@pytest.mark.parametrize("store", [np.ascontiguousarray, csr], ids=["dense", "csr"])
+def test_rows_out_of_a_message_give_the_same_bits_wherever_their_bytes_begin(store):
+    def moved(array):
+        raw = np.zeros(array.nbytes + 8, dtype=np.uint8)
+        copy = np.frombuffer(raw, dtype=array.dtype, count=array.size, offset=1).reshape(array.shape)
+        copy[...] = array
+        assert not copy.flags.aligned
+        return copy
+
+    X, y = random_problem(rows=33, features=7, seed=8)
+    learning = Learning.of_classes(np.array([-1, 1]), C=1.0, loss="squared_hinge", bias=1.0)
+    block, other = (Block(store(X), y).bind(learning) for _ in range(2))
+    state = other.__getstate__()
+    if isinstance(state["X"], np.ndarray):
+        state["X"] = moved(state["X"])
+    else:
+        state["X"].data = moved(state["X"].data)
+    other.__setstate__(state)
+    a, w = np.random.default_rng(8).normal(size=33), np.random.default_rng(9).normal(size=8)
+    assert np.array_equal(block.part(0).weights(a), other.part(0).weights(a))
+    assert np.array_equal(block.part(0).scores(w), other.part(0).scores(moved(w)))

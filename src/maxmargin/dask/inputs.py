@@ -15,7 +15,7 @@ from dask.base import is_dask_collection
 from dask.delayed import Delayed
 
 import dask
-from maxmargin.solvers.block import Block
+from maxmargin.solvers.block import Block, aligned
 
 TAKEN = "a dask array, a dask dataframe, or a list of delayed blocks"
 
@@ -130,7 +130,7 @@ def rows_of(X: Any, where: str) -> Any:
     values: Any = X.data if hasattr(X, "indptr") else X
     if not np.all(np.isfinite(values)):
         raise ValueError(f"{where} of X holds NaN or infinity; drop these rows, or fill them in, before the fit")
-    return X if hasattr(X, "indptr") else np.ascontiguousarray(X)
+    return aligned(X)
 
 
 def _column_of(values: Any, rows: int, name: str, where: str) -> Any:

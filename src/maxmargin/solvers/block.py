@@ -71,6 +71,17 @@ class Learning:
         return len(self.classes) if len(self.classes) > 2 else 1
 
 
+def aligned(X: Any) -> Any:
+    """Rows whose numbers begin at multiples of their size.
+
+    Arrays out of a message need not, and then numpy multiplies them by another loop, which rounds differently.
+    """
+    if not hasattr(X, "indptr"):
+        return np.require(X, requirements=["C", "A"])
+    arrays = [np.require(array, requirements=["C", "A"]) for array in (X.data, X.indices, X.indptr)]
+    return type(X)(tuple(arrays), shape=X.shape)
+
+
 @dataclass
 class Block:
     """Rows with their labels, as one task holds them; a plain value that can be sent and made again.
@@ -115,6 +126,10 @@ class Block:
     def __getstate__(self) -> dict[str, Any]:
         # Rows of the core and parts are made again where they are needed.
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.X = aligned(self.X)
 
     @cached_property
     def matrix(self) -> Matrix:
@@ -220,4 +235,5 @@ class Part:
 
     def _scaled(self, w: Floats) -> Floats:
         """Weights for the scaled columns: ``w_j x_j = (w_j / r_j) (x_j r_j)``."""
+        w = np.require(w, requirements=["A"])
         return w if self.block.scales is None else w / self.block.scales
