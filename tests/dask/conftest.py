@@ -1,19 +1,18 @@
 """A real cluster of processes on this machine, shared by the tests of this folder."""
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from dask.distributed import Client, LocalCluster
 
-import dask
-
 from ..conftest import random_problem
 
 
 @pytest.fixture(scope="package")
 def cluster():
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster:
         yield cluster
 
 

@@ -1,5 +1,6 @@
 """The classifier on a cluster has the solution, the bounds and the manners of the one on a single machine."""
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -10,7 +11,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-import dask
 import maxmargin
 from maxmargin import BinaryProblem, load_model, save_model, solve
 from maxmargin.dask import LinearSVC

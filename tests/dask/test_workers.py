@@ -45,11 +45,11 @@ def kill_a_worker(cluster, which):
     os.kill(nannies[which % len(nannies)].pid, signal.SIGKILL)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def own_cluster():
-    with LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address=None, silence_logs=60) as cluster:
-        with Client(cluster):
-            yield cluster
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 60}
+    with LocalCluster(n_workers=4, **options) as cluster, Client(cluster):
+        yield cluster
 
 
 def test_bits_are_the_same_with_four_two_and_one_worker_and_after_kills(own_cluster, text, monkeypatch):
@@ -86,9 +86,13 @@ def test_ctrl_c_leaves_nothing_running_on_the_cluster(client):
     dX, dy, _ = distribute(X, y, 20)
     model = LinearSVC("hinge", tol=0.0, max_iter=100_000)
     threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        while True:  # a fit of so small a problem may end before the signal
+
+    def fit_again_and_again():  # one fit of so small a problem may end before the signal
+        while True:
             model.fit(dX, dy)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_again_and_again()
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and any(client.processing().values()):
         time.sleep(0.05)
@@ -110,7 +114,7 @@ def test_a_scheduler_that_goes_away_is_an_error_that_says_so():
         from maxmargin.dask.cluster import DaskBlocks
 
         dask.config.set({"distributed.comm.timeouts.connect": "1s", "distributed.deploy.lost-worker-timeout": "1s"})
-        cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=60)
+        cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=":0", silence_logs=60)
         client = Client(cluster.scheduler_address, timeout="2s")
         original = DaskBlocks._sum
         def closing(self, level):

@@ -15,9 +15,10 @@ except ImportError as error:  # pragma: no cover, runs in a process of its own
         "pip install 'maxmargin[dask]'"
     ) from error
 
+from maxmargin.dask.linear_rank_svm import LinearRankSVM
 from maxmargin.dask.linear_svc import LinearSVC
 from maxmargin.dask.linear_svr import LinearSVR
 
-__all__ = ["LinearSVC", "LinearSVR"]
+__all__ = ["LinearRankSVM", "LinearSVC", "LinearSVR"]
 
 del dask, distributed

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.dask.cluster import DaskBlocks
-from maxmargin.models.model import Training
+from maxmargin.models.model import PairSummary, Training
 from maxmargin.problems.losses import Floats
 from maxmargin.solvers.block import Block, Learning, Part
 from maxmargin.solvers.deadline import Deadline
@@ -180,7 +180,7 @@ def fit_blocks(
     return found
 
 
-def training_of(blocks: DaskBlocks, found: list[Found]) -> Training:
+def training_of(blocks: DaskBlocks, found: list[Found], pairs: PairSummary | None = None) -> Training:
     """How a model came about. The dual variables stay on the cluster, and are gone with the fit."""
     support = blocks.total(count_support, with_states=True)["support"]
     return Training(
@@ -192,4 +192,5 @@ def training_of(blocks: DaskBlocks, found: list[Found]) -> Training:
         n_support=support,
         history=[each.watch.history for each in found],
         exits=[each.watch.exit for each in found],
+        pairs=pairs,
     )

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 from dask.base import is_dask_collection
 from dask.delayed import Delayed
 
-import dask
 from maxmargin.solvers.block import Block, aligned
 
 TAKEN = "a dask array, a dask dataframe, or a list of delayed blocks"

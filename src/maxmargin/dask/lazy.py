@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 
-import dask
 from maxmargin.dask.inputs import rows_of
 from maxmargin.models.model import Model
 

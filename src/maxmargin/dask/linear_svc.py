@@ -64,7 +64,7 @@ class LinearSVC(linear_svc.LinearSVC):
     >>> from maxmargin.dask import LinearSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X, y = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
-    >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
     ...     model = LinearSVC(C=0.1).fit(X, y)
     ...     share = model.score(X, y)
     >>> model.converged_, share > 0.95

@@ -46,7 +46,7 @@ class LinearSVR(linear_svr.LinearSVR):
     >>> from maxmargin.dask import LinearSVR
     >>> X, y = load_diabetes(return_X_y=True)
     >>> X, y = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
-    >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
     ...     model = LinearSVR(loss="squared_epsilon_insensitive", C=10.0).fit(X, y)
     >>> model.converged_
     True

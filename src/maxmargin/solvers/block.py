@@ -171,7 +171,7 @@ class Part:
             positive = number if learning.problems > 1 else 1
             self.sign = np.where(labels == positive, np.int8(1), np.int8(-1))
             weight = weight * learning.class_weights[labels]
-        else:
+        elif learning.kind == "regression":
             self.target = block.y.astype(np.float64)
         self.C: Floats = learning.C * weight
         self.used = np.flatnonzero(self.C > 0).astype(np.uint32)
