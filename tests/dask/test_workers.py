@@ -111,7 +111,7 @@ def test_a_scheduler_that_goes_away_is_an_error_that_says_so():
         from dask.distributed import Client, LocalCluster
         import dask
         from maxmargin.dask import LinearSVC
-        from maxmargin.dask.cluster import DaskBlocks
+        from maxmargin.dask.cluster import ClusterError, DaskBlocks
 
         dask.config.set({"distributed.comm.timeouts.connect": "1s", "distributed.deploy.lost-worker-timeout": "1s"})
         cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=":0", silence_logs=60)
