@@ -206,6 +206,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
 
     def _warn_unless_converged(self, training: Training | None, X: Any) -> None:
+        """Say what the fit fell short of, and name columns on different scales unless ``X`` is None."""
         if training is None or training.converged:
             return
         if isinstance(X, Blocks):
@@ -216,7 +217,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             "max_iter": f"raise max_iter (now {self.max_iter})",
             "time_limit": f"raise time_limit (now {self.time_limit} s)",
         }
-        scales = describe_scales(X, None if names is None else list(names))
+        scales = None if X is None else describe_scales(X, None if names is None else list(names))
         text = describe_shortfall(exit_, certificate, self.tol, limits, scales)
         if text is not None:
             # The level is that of the user's line: past this method, fit and its two decorators.
