@@ -7,7 +7,7 @@ export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*/*)
 
-.PHONY: demo test sanitize fuzz bench clean
+.PHONY: demo test sanitize fuzz bench reproduce browser clean
 
 demo: $(VENV)/package
 	@echo "== Training a classifier of handwritten digits (examples/demo.py)"
@@ -34,6 +34,16 @@ bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.multiclass
 	$(BIN)/python -m benchmarks.predict
 	$(BIN)/python -m benchmarks.regression
+
+# Every table and figure of the papers, and a report: hours; with QUICK=1 on parts of the data, minutes.
+OUT ?= build/reproduce
+reproduce: $(VENV)/dev
+	$(BIN)/maxmargin bench --out $(OUT) $(if $(QUICK),--quick)
+
+# The report in a headless Chromium (apt-get install chromium), at desktop and phone width: every figure has drawn data.
+browser: $(VENV)/dev
+	test -f $(OUT)/report.html || $(MAKE) reproduce QUICK=1
+	$(BIN)/python tests/browser/check.py --figures --pictures build/browser $(OUT)/report.html
 
 # The memory test is left out: the sanitizer's own shadow memory would be counted.
 sanitize: $(VENV)-sanitize/ready

@@ -19,7 +19,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.list:
         for item in all_items().values():
-            print(f"{item.name:<22}{item.title}")
+            print(f"{item.name:<26}{item.title}")
         return
 
     def show(share: float, text: str) -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     except ValueError as error:
         sys.exit(f"reproduce: {error}")
     for name, result in results.items():
-        print(f"{name:<22}{result['verdict']:<20}{result['reason']}")
+        print(f"{name:<26}{result['verdict']:<20}{result['reason']}")
     print(f"report: {path}")
 
 

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from benchmarks.reproduce.data import Found, find
 
-#: Rows that are used in quick mode, of all data sets.
-QUICK_ROWS = 6_000
+#: Rows that are used in quick mode, of data sets with two and with more classes.
+QUICK_ROWS, QUICK_CLASS_ROWS = 6_000, 3_000
 
 
 class Context:
@@ -43,7 +43,7 @@ class Context:
         """One of two settings, by the mode."""
         return quick if self.quick else full
 
-    def data(self, name: str, two_classes: bool = True, rows: int | None = None) -> Found | None:
+    def data(self, name: str, two_classes: bool = True) -> Found | None:
         """A data set or its stand-in, in quick mode a random part of it; what is missing is noted."""
         found = find(name, two_classes)
         if found is None:
@@ -51,7 +51,7 @@ class Context:
             return None
         if not found.own:
             self.missing[name] = found.used
-        most = rows or QUICK_ROWS
+        most = QUICK_ROWS if two_classes else QUICK_CLASS_ROWS
         if self.quick and len(found.y) > most:
             taken = np.sort(np.random.default_rng(0).permutation(len(found.y))[:most])
             found = Found(found.name, found.used, found.X[taken], found.y[taken])
@@ -84,7 +84,10 @@ def split(found: Found) -> tuple[sp.csr_matrix, np.ndarray, sp.csr_matrix, np.nd
     """Four fifths for training and one for testing, each class in proportion."""
     from sklearn.model_selection import train_test_split
 
-    X, X_test, y, y_test = train_test_split(found.X, found.y, test_size=0.2, stratify=found.y, random_state=0)
+    few = np.unique(found.y, return_counts=True)[1].min() < 2  # a class of one row has no proportion
+    X, X_test, y, y_test = train_test_split(
+        found.X, found.y, test_size=0.2, stratify=None if few else found.y, random_state=0
+    )
     return X, y, X_test, y_test
 
 

@@ -37,7 +37,7 @@ class Axis:
         """Round numbers, some four to eight."""
         if self.log and self.last - self.first >= 1:
             step = max(1, round((self.last - self.first) / 6))
-            return [10.0**k for k in range(math.ceil(self.first), math.floor(self.last) + 1, step)]
+            return [10.0**k for k in range(max(math.ceil(self.first), -300), min(math.floor(self.last), 300) + 1, step)]
         first, last = (10**self.first, 10**self.last) if self.log else (self.first, self.last)
         unit = 10 ** math.floor(math.log10((last - first) / 4))
         step = next(m * unit for m in (1, 2, 5, 10) if (last - first) / (m * unit) <= 6)
@@ -82,7 +82,9 @@ def svg(panel: Panel) -> str:
         points = " ".join(f"{x.place(a):.1f},{y.place(b):.1f}" for a, b in pairs)
         colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
         style = f'fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"'
-        shapes.append(f'<polyline class="curve" points="{points}" {style}><title>{escape(line.name)}</title></polyline>')
+        shapes.append(
+            f'<polyline class="curve" points="{points}" {style}><title>{escape(line.name)}</title></polyline>'
+        )
         if len(pairs) <= 12:
             for a, b in pairs:
                 shapes.append(f'<circle cx="{x.place(a):.1f}" cy="{y.place(b):.1f}" r="3" fill="{colour}"/>')

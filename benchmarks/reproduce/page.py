@@ -9,10 +9,10 @@ from benchmarks.reproduce.drawing import svg
 from benchmarks.reproduce.items import VERDICTS, Item, Line, Panel
 
 PAPERS = {
-    "000": "Hsieh, Chang, Lin, Keerthi and Sundararajan 2008: A dual coordinate descent method for large-scale linear SVM",
+    "000": "Hsieh et al. 2008: A dual coordinate descent method for large-scale linear SVM",
     "001": "Glasmachers and Dogan 2013: Accelerated linear SVM training with adaptive variable selection frequencies",
     "002": "Mallela 2022: A dual and primal coordinate descent method for linear SVM",
-    "003": "Keerthi, Sundararajan, Chang, Hsieh and Lin 2008: A sequential dual method for large scale multi-class linear SVMs",
+    "003": "Keerthi et al. 2008: A sequential dual method for large scale multi-class linear SVMs",
     "004": "Joachims 2006: Training linear SVMs in linear time",
     "peers": "Other programs of today",
 }
@@ -26,7 +26,8 @@ body { margin: 0 auto; max-width: 1100px; padding: 1rem; font: 16px/1.5 system-u
   background: var(--page) }
 h1 { font-size: 1.7rem } h2 { margin-top: 2.5rem; font-size: 1.25rem; border-bottom: 1px solid var(--line) }
 h3 { margin: 0; font-size: 1.05rem } p { margin: .4rem 0 } .soft { color: var(--soft); font-size: .9rem }
-section.item { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1rem; margin: 1rem 0 }
+section.item { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1rem;
+  margin: 1rem 0 }
 .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr)); gap: .5rem;
   margin: .6rem 0 }
 .panels svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; fill: var(--text) }
@@ -34,9 +35,11 @@ section.item { background: var(--card); border: 1px solid var(--line); border-ra
 .wide { overflow-x: auto } table { border-collapse: collapse; font-size: .87rem; margin: .6rem 0 }
 caption { text-align: left; font-weight: 600; padding: .2rem 0 }
 th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
-th:first-child, td:first-child { text-align: left }
-.verdict { display: inline-block; padding: 0 .6rem; border-radius: 1rem; border: 1.5px solid currentColor; font-weight: 600;
-  font-size: .85rem } .v0 { color: var(--confirmed) } .v1 { color: var(--ratio) } .v2 { color: var(--not) }
+th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 7rem }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem } dt { color: var(--soft) } dd { margin: 0 }
+.verdict { display: inline-block; padding: 0 .6rem; border-radius: 1rem; border: 1.5px solid currentColor;
+  font-weight: 600; font-size: .85rem }
+.v0 { color: var(--confirmed) } .v1 { color: var(--ratio) } .v2 { color: var(--not) }
 .v3 { color: var(--none) } a { color: var(--ratio) } details { margin-top: .5rem } summary { cursor: pointer }
 """
 
@@ -48,7 +51,7 @@ def page(items: list[Item], results: dict[str, dict[str, Any]], facts: dict[str,
         "<meta name='viewport' content='width=device-width, initial-scale=1'>",
         f"<title>maxmargin: the papers reproduced</title><style>{STYLE}</style></head><body>",
         "<h1>The papers' tables and figures, measured here</h1>",
-        _rows("This run", ["", ""], [[name, value] for name, value in facts.items()]),
+        "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items()) + "</dl>",
         _summary(items, results),
     ]
     if missing:

@@ -1,7 +1,7 @@
 """The settings of Hsieh et al. 2008, section 5: C = 1, no bias, four fifths of each set for training, double precision.
 
-The reference is the optimum to a gap of 1e-6. DCD is without this library's own additions: no step in a plane, no means,
-no anchored bias; Pegasos takes the last iterate and projects; SVM-perf is the plain cutting plane that keeps all cuts.
+The reference is the optimum to a gap of 1e-6. DCD is without this library's own additions: no step in a plane, no
+means, no anchored bias; Pegasos takes the last iterate and projects; SVM-perf is the plain cutting plane with all cuts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from benchmarks.reproduce.context import Context, split
 from benchmarks.reproduce.curves import Curve, record
 from benchmarks.reproduce.data import Found
 from benchmarks.reproduce.peers import tolerance_curve
-from maxmargin import BinaryProblem, CuttingPlane, DualCoordinateDescent, Method, Pegasos, PrimalCoordinateDescent, solve
+from maxmargin import (
+    BinaryProblem,
+    CuttingPlane,
+    DualCoordinateDescent,
+    Method,
+    Pegasos,
+    PrimalCoordinateDescent,
+    solve,
+)
 
 TABLE_2 = ["a9a", "astro-physic", "real-sim", "news20.binary", "yahoo-japan", "rcv1.binary", "yahoo-korea"]
 #: The sets of Figures 1 and 2.
@@ -36,7 +44,12 @@ METHODS: dict[str, dict[str, Method | None]] = {
         "SVM-perf": CuttingPlane(acceleration=False, keep_cuts=True),
         "DCDL1-S": dcd(shrinking=True),
     },
-    SQUARED: {"DCDL2": dcd(), "PCD": PrimalCoordinateDescent(plane=False), "TRON": None, "DCDL2-S": dcd(shrinking=True)},
+    SQUARED: {
+        "DCDL2": dcd(),
+        "PCD": PrimalCoordinateDescent(plane=False),
+        "TRON": None,
+        "DCDL2-S": dcd(shrinking=True),
+    },
 }
 SETTINGS = (
     "C = 1, no bias, 4/5 of the rows, double precision, methods as in the paper (no additions of this library), "

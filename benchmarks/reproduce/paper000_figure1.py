@@ -46,7 +46,7 @@ ITEM = Item(
     "paper000_figure1",
     "000",
     "Figure 1: relative error over time, with and without shrinking",
-    "On astro-physic, news20 and rcv1 DCDL1 and DCDL2 are efficient from the first iterations to high accuracy, ahead of "
-    "the others at 0.01, and with shrinking even better. (A tenth is allowed here for the noise of a machine.)",
+    "On astro-physic, news20 and rcv1 DCDL1 and DCDL2 are efficient from the first iterations to high accuracy, ahead "
+    "of the others at 0.01, and with shrinking even better. (A tenth is allowed here for the noise of a machine.)",
     run,
 )

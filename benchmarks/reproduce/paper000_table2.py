@@ -42,7 +42,7 @@ ITEM = Item(
     "000",
     "Table 2: time to 1 % of the optimum",
     "Dual coordinate descent reaches a primal value within 1 % of the optimum before Pegasos and SVM-perf (L1-SVM) and "
-    "before PCD and TRON (L2-SVM) on all document data, by factors of 2.5 to 80; on a9a, with 123 features, PCD and TRON "
-    "are faster.",
+    "before PCD and TRON (L2-SVM) on all document data, by factors of 2.5 to 80; on a9a, with 123 features, PCD and "
+    "TRON are faster.",
     run,
 )

@@ -155,7 +155,9 @@ def _spark(X: Any, y: Any, C: float, loss: str, effort: float) -> tuple[float, n
     ]
     frame = session.createDataFrame(rows, ["label", "features"]).cache()
     frame.count()
-    model = LinearSVC(regParam=1 / (C * len(y)), maxIter=int(effort), tol=0.0, fitIntercept=False, standardization=False)
+    model = LinearSVC(
+        regParam=1 / (C * len(y)), maxIter=int(effort), tol=0.0, fitIntercept=False, standardization=False
+    )
     start = time.perf_counter()
     fitted = model.fit(frame)
     return time.perf_counter() - start, fitted.coefficients.toArray()

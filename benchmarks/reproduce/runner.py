@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import time
+import traceback
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 from benchmarks.report import describe_machine
 from benchmarks.reproduce.context import Context
-from benchmarks.reproduce.items import chosen
+from benchmarks.reproduce.items import Item, Result, all_items, chosen
 from benchmarks.reproduce.page import page
 
 PACKAGES = ("maxmargin", "numpy", "scipy", "scikit-learn", "liblinear-official")
@@ -32,29 +33,57 @@ def reproduce(
     # One thread, also for what rivals call.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    items = chosen(names)
-    folder = out / ("quick" if quick else "full") / commit()
-    results: dict[str, dict[str, Any]] = {}
-    missing: dict[str, str] = {}
+    items, folder = chosen(names), out / ("quick" if quick else "full") / commit()
+    measured: dict[str, dict[str, Any]] = {}
     for number, item in enumerate(items):
         share = number / len(items)
         show(share, item.name)
         path = folder / f"{item.name}.json"
-        if not path.is_file():
-            context = Context(folder, quick, lambda text, share=share, item=item: show(share, f"{item.name}: {text}"))
-            start = time.perf_counter()
-            result = item.run(context).to_json()
-            result |= {"item": item.name, "seconds": time.perf_counter() - start, "missing": context.missing}
-            result |= {"commit": commit(), "machine": describe_machine(), "mode": "quick" if quick else "full"}
+        if path.is_file():
+            measured[item.name] = json.loads(path.read_text())
+            continue
+        context = Context(folder, quick, lambda text, share=share, item=item: show(share, f"{item.name}: {text}"))
+        try:
+            measured[item.name] = measure(item, context)
+        except Exception as error:  # the others may work all the same; it is not kept, and so tried again next time
+            traceback.print_exc()
+            failed = Result("").to_json() | {"seconds": 0.0, "missing": context.missing}
+            measured[item.name] = failed | {"reason": f"It failed: {type(error).__name__}: {error}"}
+        else:
             folder.mkdir(parents=True, exist_ok=True)
-            write(path, json.dumps(result))
+            write(path, json.dumps(measured[item.name]))
             with open(out / "results.jsonl", "a") as history:
-                history.write(json.dumps(summary(result)) + "\n")
-        results[item.name] = json.loads(path.read_text())
-        missing |= results[item.name]["missing"]
-        write(out / "report.html", page(items, results, facts(quick), missing))
+                history.write(json.dumps(summary(measured[item.name])) + "\n")
+        write_report(out, folder, quick, measured)
+    write_report(out, folder, quick, measured)
     show(1.0, "done")
-    return out / "report.html", results
+    return out / "report.html", measured
+
+
+def measure(item: Item, context: Context) -> dict[str, Any]:
+    """The result of an item, with what it was measured by."""
+    start = time.perf_counter()
+    result = item.run(context).to_json()
+    return result | {
+        "item": item.name,
+        "seconds": time.perf_counter() - start,
+        "missing": context.missing,
+        "commit": commit(),
+        "machine": describe_machine(),
+        "mode": "quick" if context.quick else "full",
+    }
+
+
+def write_report(out: Path, folder: Path, quick: bool, measured: dict[str, dict[str, Any]]) -> None:
+    """All items, those of earlier runs of this commit and mode too."""
+    items, results = all_items(), dict(measured)
+    for name in items:
+        path = folder / f"{name}.json"
+        if name not in results and path.is_file():
+            results[name] = json.loads(path.read_text())
+    missing = {name: used for result in results.values() for name, used in result["missing"].items()}
+    out.mkdir(parents=True, exist_ok=True)
+    write(out / "report.html", page(list(items.values()), results, facts(quick), missing))
 
 
 def summary(result: dict[str, Any]) -> dict[str, Any]:
