@@ -7,7 +7,7 @@ export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*/*)
 
-.PHONY: demo test sanitize fuzz bench reproduce browser clean
+.PHONY: demo test sanitize fuzz bench reproduce browser docs clean
 
 demo: $(VENV)/package
 	@echo "== Training a classifier of handwritten digits (examples/demo.py)"
@@ -44,6 +44,14 @@ reproduce: $(VENV)/dev
 browser: $(VENV)/dev
 	test -f $(OUT)/report.html || $(MAKE) reproduce QUICK=1
 	$(BIN)/python tests/browser/check.py --figures --pictures build/browser $(OUT)/report.html
+
+# The site, in build/site/index.html; every example runs, and warnings are errors.
+docs: $(VENV)/docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs build/site
+
+$(VENV)/docs: $(VENV)/package
+	@$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
 
 # The memory test is left out: the sanitizer's own shadow memory would be counted.
 sanitize: $(VENV)-sanitize/ready

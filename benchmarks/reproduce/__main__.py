@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from benchmarks.reproduce.items import all_items
-from benchmarks.reproduce.runner import reproduce
+from benchmarks.reproduce.runner import facts, reproduce
+from benchmarks.reproduce.verdicts import markdown
 
 
 def main() -> None:
@@ -16,6 +17,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/reproduce"), help="folder for results and report.html")
     parser.add_argument("--quick", action="store_true", help="parts of the data: minutes instead of hours")
     parser.add_argument("--list", action="store_true", help="print the names and end")
+    parser.add_argument("--markdown", type=Path, help="write the verdicts as a page of the documentation, too")
     options = parser.parse_args()
     if options.list:
         for item in all_items().values():
@@ -32,6 +34,10 @@ def main() -> None:
     for name, result in results.items():
         print(f"{name:<26}{result['verdict']:<20}{result['reason']}")
     print(f"report: {path}")
+    if options.markdown:
+        missing = {name: used for result in results.values() for name, used in result["missing"].items()}
+        text = markdown(list(all_items().values()), results, facts(options.quick), missing)
+        options.markdown.write_text(text)
 
 
 if __name__ == "__main__":

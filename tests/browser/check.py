@@ -23,12 +23,12 @@ SCRIPT = """
 <script>
 window.addEventListener("load", () => setTimeout(() => {
   const page = document.getElementById("page").contentDocument;
-  const figures = [...page.querySelectorAll("svg")];
+  const figures = [...page.querySelectorAll(".panels svg")];
   const curves = [...page.querySelectorAll("polyline.curve")];
   const told = {
     figures: figures.length,
     flat: figures.filter(svg => svg.getBoundingClientRect().width < 50).length,
-    empty: figures.filter(svg => !svg.querySelector("polyline.curve, path, image")).length,
+    empty: figures.filter(svg => !svg.querySelector("polyline.curve")).length,
     curves: curves.length,
     undrawn: curves.filter(line => line.points.length > 1 && !(line.getTotalLength() > 0)).length,
     broken: [...page.querySelectorAll("img")].filter(image => !image.naturalWidth).length,
@@ -95,7 +95,7 @@ def main() -> None:
             picture = None
             if options.pictures:
                 options.pictures.mkdir(parents=True, exist_ok=True)
-                picture = options.pictures / f"{page.stem}-{name}.png"
+                picture = options.pictures / f"{page.resolve().parent.name}-{page.stem}-{name}.png"
             told = look(page, width, picture)
             wrong = [key for key in ("flat", "empty", "undrawn", "broken") if told[key]]
             wrong += ["wider"] if told["wider"] > 1 else []
