@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import warnings
 from pathlib import Path
+
+from maxmargin import __version__
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-sys.path.insert(0, str(ROOT / "src"))
-
-from maxmargin import __version__  # noqa: E402
-
 project = "maxmargin"
 author = "the maxmargin developers"
 copyright = author
