@@ -17,6 +17,10 @@ class Objective(BaseObjective):
     min_benchopt_version = "1.6"
     sampling_strategy = "tolerance"
 
+    def skip(self, X: Any, y: Any, X_test: Any = None, y_test: Any = None) -> tuple[bool, str | None]:  # noqa: ARG002
+        """A set whose file is missing is left out."""
+        return (True, "its file is missing: set MAXMARGIN_DATA") if X is None else (False, None)
+
     def set_data(self, X: Any, y: Any, X_test: Any = None, y_test: Any = None) -> None:
         """Keep the data of a set."""
         self.X, self.y, self.X_test, self.y_test = X, y, X_test, y_test

@@ -24,13 +24,10 @@ class Dataset(BaseDataset):
         beside = Path(__file__).resolve().parents[4] / "shared" / "data"
         return Path(os.environ.get("MAXMARGIN_DATA") or beside) / f"{name}.npz"
 
-    def skip(self) -> tuple[bool, str | None]:
-        """A set that is not there is left out."""
-        path = self.path(self.data)
-        return (False, None) if path.is_file() else (True, f"{path} is missing")
-
     def get_data(self) -> dict[str, Any]:
-        """The set and, where there is one, its test set."""
+        """The set and, where there is one, its test set; nothing if it is missing, which the objective skips."""
+        if not self.path(self.data).is_file():
+            return {"X": None, "y": None}
         X, y = self.load(self.data)
         data = {"X": X, "y": y}
         if self.path(f"{self.data}.t").is_file():
