@@ -7,7 +7,7 @@ export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*/*)
 
-.PHONY: demo test sanitize fuzz bench reproduce browser docs clean
+.PHONY: demo test sanitize fuzz bench reproduce browser docs wheel clang clean
 
 demo: $(VENV)/package
 	@echo "== Training a classifier of handwritten digits (examples/demo.py)"
@@ -52,6 +52,27 @@ docs: $(VENV)/docs
 $(VENV)/docs: $(VENV)/package
 	@$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
+
+# The sources and a wheel in dist/. With Python 3.12 or later (WHEEL_PYTHON) the wheel is for all later ones (abi3). It is
+# installed and tried without a compiler, on each of SMOKE_PYTHONS.
+WHEEL_PYTHON ?= $(PYTHON)
+SMOKE_PYTHONS ?= $(WHEEL_PYTHON)
+wheel:
+	rm -rf dist build/wheel
+	$(WHEEL_PYTHON) -m venv build/wheel/make
+	build/wheel/make/bin/python -m pip install --quiet build
+	build/wheel/make/bin/python -m build --outdir dist .
+	@for python in $(SMOKE_PYTHONS); do \
+	  home=build/wheel/$$(basename $$python)-$$($$python -c 'import sys; print(*sys.version_info[:3], sep=".")'); \
+	  $$python -m venv $$home && \
+	  PATH=$$PWD/$$home/bin CC=none CXX=none $$home/bin/python -m pip install --quiet --only-binary :all: dist/*.whl && \
+	  (cd $$home && PATH=$$PWD/bin bin/python $(CURDIR)/tests/smoke/check.py) || exit 1; \
+	done
+
+# The core by Clang, warnings as errors.
+clang: $(VENV)/python
+	CXX=clang++ $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/clang-wheel . \
+	  --config-settings=cmake.define.MAXMARGIN_WERROR=ON --config-settings=build-dir=build/clang-build
 
 # The memory test is left out: the sanitizer's own shadow memory would be counted.
 sanitize: $(VENV)-sanitize/ready
