@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "numeric/cholesky.hpp"
+#include "numeric/compiler.hpp"
 #include "numeric/row_entries.hpp"
 #include "numeric/simd.hpp"
 #include "rows/row_source.hpp"
@@ -27,7 +28,7 @@ inline void prefetch_bytes(const void* begin, std::size_t bytes) {
     const char* p = static_cast<const char*>(begin);
     const char* end = p + std::min(bytes, prefetched_bytes);
     for (; p < end; p += cache_line) {
-        __builtin_prefetch(p);
+        MAXMARGIN_PREFETCH(p);
     }
 }
 
@@ -42,7 +43,7 @@ class RowStarts {
         return narrow_ ? static_cast<std::size_t>(narrow_[i]) : static_cast<std::size_t>(wide_[i]);
     }
     void prefetch(std::size_t i) const {
-        __builtin_prefetch(narrow_ ? static_cast<const void*>(narrow_ + i) : static_cast<const void*>(wide_ + i));
+        MAXMARGIN_PREFETCH(narrow_ ? static_cast<const void*>(narrow_ + i) : static_cast<const void*>(wide_ + i));
     }
 
   private:
