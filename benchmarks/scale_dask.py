@@ -5,8 +5,8 @@
     python -m benchmarks.scale_dask costs             what a round costs beside its arithmetic
     python -m benchmarks.scale_dask spark             Spark's LinearSVC beside ours (needs pyspark and a JVM)
 
-Two worker processes of one thread each. ``rounds`` counts what ``n_iter_`` does: for "newton" an evaluation or a product
-with the Hessian, one exchange each; for "dcd" a local solve and its step in the plane, two exchanges.
+Two worker processes of one thread each. ``rounds`` counts what ``n_iter_`` does: for "newton" an evaluation or a
+product with the Hessian, one exchange each; for "dcd" a local solve and its step in the plane, two exchanges.
 """
 
 from __future__ import annotations

@@ -120,10 +120,12 @@ class LinearRankSVM(linear_rank_svm.LinearRankSVM):
         check_is_fitted(self, "coef_")
         return map_rows(X, self._to_model(), predictions, np.float64)
 
-    def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> float:
         """Share of the pairs that are in the right order, computed on the cluster if ``X`` lies there."""
         if not is_distributed(X):
             return super().score(X, y, qid, sample_weight)
+        if y is None:
+            raise ValueError("score of a dask collection needs y, the true values of its rows")
         check_is_fitted(self, "coef_")
         delayed = blocks_of(X, {"y": y, "qid": qid, "sample_weight": sample_weight})
         with DaskBlocks(delayed, current_client()) as blocks:

@@ -155,10 +155,12 @@ class LinearSVC(linear_svc.LinearSVC):
         check_is_fitted(self, "coef_")
         return map_rows(X, self._to_model(), predictions, self.classes_.dtype)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the rows that get their own label, computed on the cluster if ``X`` lies there."""
         if not is_distributed(X):
             return float(super().score(X, y, sample_weight))
+        if y is None:
+            raise ValueError("score of a dask collection needs y, the true values of its rows")
         check_is_fitted(self, "coef_")
         with DaskBlocks(blocks_of(X, {"y": y, "sample_weight": sample_weight}), current_client()) as blocks:
             told = blocks.total(_count_right, self._to_model())

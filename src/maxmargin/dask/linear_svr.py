@@ -15,7 +15,6 @@ from maxmargin.dask.inputs import blocks_of, column_names, is_distributed
 from maxmargin.dask.lazy import map_rows, predictions
 from maxmargin.estimators import linear_svr
 from maxmargin.estimators.base import seed_of
-from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.models.model import NO_CLASSES, Model
 from maxmargin.problems.regression import LARGEST_TARGET, regression_loss
 from maxmargin.solvers.block import Block, Learning
@@ -94,7 +93,12 @@ class LinearSVR(linear_svr.LinearSVR):
                 max_iter=self.max_iter,
                 deadline=deadline,
                 seed=seed_of(self.random_state),
-                listeners=[self._progress(X, y, sample_weight, bias)],
+                listeners=[
+                    self._progress(
+                        {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
+                        lambda weights: {"coef_": weights[:-1], "intercept_": bias * weights[-1:]},
+                    )
+                ],
             )
             training = training_of(blocks, found)
         weights = found[0].watch.weights
@@ -122,27 +126,18 @@ class LinearSVR(linear_svr.LinearSVR):
         check_is_fitted(self, "coef_")
         return map_rows(X, self._to_model(), predictions, np.float64)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The coefficient of determination, computed on the cluster if ``X`` lies there."""
         if not is_distributed(X):
             return float(super().score(X, y, sample_weight))
+        if y is None:
+            raise ValueError("score of a dask collection needs y, the true values of its rows")
         check_is_fitted(self, "coef_")
         with DaskBlocks(blocks_of(X, {"y": y, "sample_weight": sample_weight}), current_client()) as blocks:
             sums = blocks.total(_sum_targets)
             mean = sums["sum"] / sums["all"]
             told = blocks.total(_sum_squares, self._to_model(), mean)
         return float(1.0 - told["residual"] / told["around_mean"])
-
-    def _progress(self, X: Any, y: Any, sample_weight: Any, bias: float) -> Progress:
-        context = self._init_callback_context(max_subtasks=STEPS, sequential_subtasks=True)
-        return Progress(
-            context if hasattr(self, "_skl_callbacks") else None,
-            self,
-            self.tol,
-            {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
-            lambda weights: {"coef_": weights[:-1], "intercept_": bias * weights[-1:]},
-            printer() if self.verbose else None,
-        )
 
 
 def _describe_targets(block: Block) -> Summary:
