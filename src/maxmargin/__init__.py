@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from maxmargin.estimators.linear_svc import LinearSVC
     from maxmargin.estimators.linear_svc_cv import LinearSVCCV
     from maxmargin.estimators.linear_svr import LinearSVR
+    from maxmargin.estimators.linear_svr_cv import LinearSVRCV
     from maxmargin.estimators.model_files import load_model, save_model
     from maxmargin.estimators.one_class_svm import OneClassSVM
     from maxmargin.io.svmlight import SvmlightError, load_svmlight
@@ -64,6 +65,7 @@ _HOMES = {
     "LinearRankSVMCV": "maxmargin.estimators.linear_rank_svm_cv",
     "LinearSVC": "maxmargin.estimators.linear_svc",
     "LinearSVCCV": "maxmargin.estimators.linear_svc_cv",
+    "LinearSVRCV": "maxmargin.estimators.linear_svr_cv",
     "LinearSVR": "maxmargin.estimators.linear_svr",
     "Loss": "maxmargin.problems.losses",
     "Matrix": "maxmargin.problems.matrix",
@@ -120,6 +122,7 @@ __all__ = [
     "LinearSVC",
     "LinearSVCCV",
     "LinearSVR",
+    "LinearSVRCV",
     "Loss",
     "Matrix",
     "MeasureProblem",

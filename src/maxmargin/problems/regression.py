@@ -182,6 +182,14 @@ class RegressionProblem(Problem):
         sums = np.append(self.X.T @ alpha, self.bias * alpha.sum())
         return float(self.loss.dual_terms(alpha, self.C, self.y).sum()) - self.regulariser.conjugate(sums)
 
+    def dual_parts(self, alpha: ArrayLike) -> tuple[float, float]:
+        """``A`` and ``B = sum_i D_ii alpha_i^2`` of the dual value, which is ``A - B / 2 - |w(alpha)|^2 / 2``."""
+        alpha = np.asarray(alpha, dtype=np.float64)
+        linear = float(self.y @ alpha - self.loss.epsilon * np.abs(alpha).sum())
+        if not self.loss.is_curved:
+            return linear, 0.0
+        return linear, 2.0 * (linear - float(self.loss.dual_terms(alpha, self.C, self.y).sum()))
+
     def certificate(self, w: ArrayLike, alpha: ArrayLike) -> Certificate:
         """The two bounds that weights and dual variables prove."""
         return Certificate(self.primal(w), self.dual(alpha))

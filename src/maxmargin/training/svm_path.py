@@ -20,10 +20,10 @@ from maxmargin.solvers.threads import count_threads
 from maxmargin.training.classification import measure_of
 from maxmargin.training.labels import encode_labels
 from maxmargin.training.path import follow
-from maxmargin.training.tasks import Classification, Ranking, Solved, Task
+from maxmargin.training.tasks import Classification, Ranking, Regression, Solved, Task
 
 #: What a path can be followed for.
-TASKS = ("classify", "rank")
+TASKS = ("classify", "regression", "rank")
 #: Values of C in each decade of an automatic path, and the most there can be.
 PER_DECADE, MOST_VALUES = 4, 100
 #: A model has settled when its weights change by less than this share over a whole decade of C.
@@ -88,7 +88,8 @@ def svm_path(
     Cs: str | ArrayLike = "auto",
     *,
     task: str = "classify",
-    loss: str = "squared_hinge",
+    loss: str | None = None,
+    epsilon: float = 0.0,
     penalty: str = "l2",
     multi_class: str = "ovr",
     fit_intercept: bool = True,
@@ -116,11 +117,14 @@ def svm_path(
         Labels, or ranks.
     Cs : "auto" or array, default="auto"
         Weights of the loss. "auto" begins where the model is known in closed form, goes on by four values per decade,
-        and ends when the model no longer changes, or after 100 values.
-    task : {"classify", "rank"}, default="classify"
+        and ends when the model no longer changes, or after 100 values. A regression needs values.
+    task : {"classify", "regression", "rank"}, default="classify"
         What to learn.
     loss, penalty, multi_class, fit_intercept, penalize_intercept, intercept_scaling, class_weight
-        As in `LinearSVC`; a ranking has none of them.
+        As in `LinearSVC`; a ranking has none of them. A regression has the losses and the intercept of `LinearSVR`.
+        The loss is by default "squared_hinge", or "epsilon_insensitive" of a regression.
+    epsilon : float, default=0.0
+        Of a regression: residuals up to this cost nothing.
     sample_weight : array of shape (n_samples,), optional
         Weight of each row.
     qid : array of shape (n_samples,), optional
@@ -169,7 +173,7 @@ def svm_path(
             labels,
             len(classes),
             multi_class=multi_class,
-            loss=loss,
+            loss=loss or "squared_hinge",
             bias=bias,
             penalize_bias=penalize_intercept,
             penalty=penalty,
@@ -177,9 +181,17 @@ def svm_path(
             class_weight=class_weight,
             classes=classes,
         )
+    elif task == "regression":
+        if class_weight is not None or qid is not None or penalty != "l2" or multi_class != "ovr":
+            raise ValueError("class_weight, qid, penalty and multi_class have no meaning with task='regression'")
+        classes = NO_CLASSES
+        what = loss or "epsilon_insensitive"
+        work = Regression(matrix, np.asarray(y), what, epsilon, bias, penalize_intercept, weights)
     elif task == "rank":
         if class_weight is not None:
             raise ValueError("class_weight has no meaning with task='rank'; use sample_weight")
+        if penalty != "l2":
+            raise ValueError(f"penalty={penalty!r} has no meaning with task='rank'; leave it at 'l2'")
         classes = NO_CLASSES
         work = Ranking(matrix, y, qid, weights)
     else:
@@ -189,6 +201,8 @@ def svm_path(
         raise ValueError(f"Cs={Cs!r} is unknown; use 'auto' or values of C")
     if auto and measure_of(solver) is not None:
         raise ValueError(f"Cs='auto' knows no beginning for solver={solver!r}; give values of C")
+    if epsilon != 0.0 and task != "regression":
+        raise ValueError(f"epsilon={epsilon:g} has no meaning with task={task!r}; use task='regression'")
     deadline = Deadline(time_limit)
     values = automatic_values(work.first_C(tol)) if auto else check_values(Cs)
     matrix.problems = max(matrix.problems, 10)

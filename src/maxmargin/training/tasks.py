@@ -8,7 +8,7 @@ shares the matrix, its norms and its packed copy: nothing is copied.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from maxmargin.models.model import best_index, linear_scores, weight_rows
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.ranking import RankingProblem, count_pairs
+from maxmargin.problems.regression import RegressionProblem, regression_loss
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import method_of
 from maxmargin.solvers.solution import Solution
@@ -316,4 +317,91 @@ class Ranking:
 
     def right(self, scores: Floats, rows: NDArray[np.intp]) -> float:  # noqa: ARG002
         """Ranks are no labels."""
+        return float("nan")
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Numbers to predict.
+
+    Parameters
+    ----------
+    matrix : Matrix
+        The rows.
+    y : array of shape (rows,)
+        The numbers.
+    loss, epsilon, bias, penalize_bias
+        As in ``RegressionProblem``.
+    weights : array of shape (rows,), optional
+        How much each row counts beside C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import Matrix
+    >>> from maxmargin.training.tasks import Regression
+    >>> task = Regression(Matrix(np.array([[1.0], [3.0], [2.0]])), np.array([2.0, 6.0, 4.0]))
+    >>> solved = task.solve(100.0, task.method("auto"), None)
+    >>> task.score(task.scores(solved), np.arange(3)) > 0.99
+    True
+    """
+
+    matrix: Matrix
+    y: Floats
+    loss: str = "epsilon_insensitive"
+    epsilon: float = 0.0
+    bias: float = 1.0
+    penalize_bias: bool = True
+    weights: Floats | None = None
+
+    @property
+    def columns(self) -> int:
+        """One."""
+        return 1
+
+    def on(self, rows: Floats) -> Regression:
+        """The same over some rows."""
+        return replace(self, weights=rows if self.weights is None else rows * self.weights)
+
+    def method(self, solver: str | Method) -> Method:
+        """The method for such problems."""
+        return method_of(solver, "regression", regression_loss(self.loss, self.epsilon), self.penalize_bias)
+
+    def solve(self, C: float, solver: Method, starts: Sequence[Any] | None, **options: Any) -> Solved:
+        """One problem."""
+        options.pop("n_jobs", None)
+        problem = RegressionProblem(
+            self.matrix,
+            self.y,
+            C if self.weights is None else C * self.weights,
+            loss=self.loss,
+            epsilon=self.epsilon,
+            bias=self.bias,
+            penalize_bias=self.penalize_bias,
+        )
+        return Solved(C, [problem], [solve(problem, solver, start=starts[0] if starts else None, **options)])
+
+    def first_C(self, tol: float) -> float:  # noqa: ARG002
+        """Unknown: targets have any scale."""
+        raise ValueError("Cs='auto' knows no beginning for a regression; give values of C")
+
+    def coefficients(self, solved: Solved) -> tuple[Floats, Floats]:
+        """One row of weights, and the intercept."""
+        weights = solved.solutions[0].weights
+        return weights[np.newaxis, :-1], self.bias * weights[-1:]
+
+    def scores(self, solved: Solved) -> Floats:
+        """One column: the predictions."""
+        return linear_scores(self.matrix, *self.coefficients(solved))
+
+    def score(self, scores: Floats, rows: NDArray[np.intp]) -> float:
+        """R2, the share of the squared deviation from the mean that is predicted; as scikit-learn's ``r2_score``."""
+        y = np.asarray(self.y, dtype=np.float64)[rows]
+        left, total = float(np.sum((y - scores.ravel()) ** 2)), float(np.sum((y - y.mean()) ** 2))
+        if total > 0.0:
+            return 1.0 - left / total
+        return 1.0 if left == 0.0 else 0.0
+
+    def right(self, scores: Floats, rows: NDArray[np.intp]) -> float:  # noqa: ARG002
+        """Numbers are no labels."""
         return float("nan")
