@@ -285,6 +285,10 @@ def test_wrong_sizes_and_labels_are_named(stream):
         LinearSVC().fit(blocks, y[:-1])
     with pytest.raises(ValueError, match="sample_weight must be finite and not negative"):
         LinearSVC().fit(blocks, sample_weight=-np.ones(len(y)))
+    with pytest.raises(ValueError, match="sample_weight must be positive for at least one row"):
+        LinearSVC().fit(blocks, sample_weight=np.zeros(len(y)))
+    with pytest.raises(ValueError, match="C must lie between"):
+        LinearSVC(C=1e300).fit(blocks)
     with pytest.raises(ValueError, match="the model was fitted with 12 features"):
         LinearSVC().fit(blocks).predict(stream(X[:, :5], y))
     with pytest.raises(ValueError, match="y must hold numbers to predict"):

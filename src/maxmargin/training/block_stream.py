@@ -67,6 +67,9 @@ class BlockStream:
             if not np.all(np.isfinite(self.sample_weight)) or np.any(self.sample_weight < 0):
                 raise ValueError("sample_weight must be finite and not negative")
         self.weights_of_classes: Floats | None = None
+        weighted = self.sample_weight is not None or blocks.manifest["weights"]
+        if weighted and not any(np.any(piece.C > 0) for piece in self.sides(weighted=False)):
+            raise ValueError("sample_weight must be positive for at least one row")
         if class_weight is not None:
             assert classes is not None
             counts = self.class_counts()

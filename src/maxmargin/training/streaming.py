@@ -200,8 +200,6 @@ def train_ranker_on_blocks(
     _refuse(parameters, blocks)
     if not isinstance(method, (Auto, CuttingPlane)):
         raise ValueError(f"solver={method.name!r} does not stream over blocks; use 'auto' or 'cutting_plane'")
-    if not SMALLEST_C <= parameters["C"] <= LARGEST_C:
-        raise ValueError(f"C must lie between {SMALLEST_C:g} and {LARGEST_C:g}, not {parameters['C']}")
     stream = BlockStream(blocks, 1.0, y=y, sample_weight=sample_weight, qid=qid)
     limits = _limits(parameters, listeners, time_limit, 0, stop)
     for listener in listeners or ():
@@ -227,6 +225,8 @@ def _refuse(parameters: dict[str, Any], blocks: Blocks) -> None:
     """What the ordinary training honours and streams cannot."""
     if blocks.shape[0] == 0:
         raise ValueError(f"{blocks.path} has no rows")
+    if not SMALLEST_C <= parameters["C"] <= LARGEST_C:
+        raise ValueError(f"C must lie between {SMALLEST_C:g} and {LARGEST_C:g}, not {parameters['C']}")
     if not parameters.get("penalize_intercept", True):
         raise needs_loading(blocks, "an intercept outside the regulariser (penalize_intercept=False)")
     if parameters.get("warm_start"):
