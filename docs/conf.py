@@ -84,6 +84,28 @@ html_theme_options = {
 shutil.copytree(ROOT / "benchmarks" / "results", HERE / "results", dirs_exist_ok=True)
 
 
+def api_page() -> str:
+    """The names of the reference, table by table, for autosummary, which reads the file before anything else does."""
+    lines = [
+        "Every public name",
+        "=================",
+        "",
+        "From the docstrings. :doc:`The one-page list <../reference>` says where each is explained.",
+        "",
+        ".. currentmodule:: maxmargin",
+    ]
+    for line in (HERE / "reference.md").read_text().splitlines():
+        first = line.split("|")[1].strip() if line.startswith("|") else ""
+        if line.endswith("| what | more |"):
+            lines += ["", first.capitalize(), "-" * len(first), "", ".. autosummary::", "   :toctree: generated", ""]
+        else:
+            lines += [f"   {name}" for name in re.findall(r"`(\w+)`", first)]
+    return "\n".join(lines) + "\n"
+
+
+(HERE / "site" / "api.rst").write_text(api_page())
+
+
 def link_results(_app: object, page: str, source: list[str]) -> None:
     """Let pages find the copy of the results, and put pages that no list names at the end of the guides."""
     source[0] = source[0].replace("](../benchmarks/results/", "](results/")

@@ -201,9 +201,7 @@ def test_every_tutorial_runs(script, tmp_path, monkeypatch):
         plt.close("all")
 
 
-def test_the_site_knows_every_public_name_and_every_page():
-    listed = set(re.findall(r"^   (\w+)$", (ROOT / "docs" / "site" / "api.rst").read_text(), flags=re.MULTILINE))
-    assert set(maxmargin.__all__) <= listed
+def test_the_site_lists_every_page_of_questions():
     trees = "".join(page.read_text() for page in (ROOT / "docs" / "site").glob("*.rst"))
     for page in (ROOT / "docs" / "howto").glob("*.md"):
         assert f"../howto/{page.stem}\n" in trees

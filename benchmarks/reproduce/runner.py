@@ -10,6 +10,7 @@ import subprocess
 import time
 import traceback
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -99,8 +100,9 @@ def write(path: Path, text: str) -> None:
     part.replace(path)
 
 
+@cache
 def commit() -> str:
-    """The commit of the source tree; changes that are not committed are a part of the name."""
+    """The commit of the source tree when the run began; changes that are not committed are a part of the name."""
     try:
         name = _git("rev-parse", "--short=10", "HEAD").strip()
         changes = _git("diff", "HEAD")
