@@ -88,7 +88,7 @@ def run_shell(block: Block, page: Path) -> None:
             assert not {"|", ">", "<", "&&", ";"} & set(words), f"{where}: only plain lines can be run"
             assert run(words[1:]) == (1 if "exit code 1" in line else 0), where
         elif words[0] == "make":
-            targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+            targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
             assert set(words[1:]) <= set(targets), where
         elif words[:2] == ["python", "-m"]:
             assert words[2].startswith("benchmarks."), where

@@ -77,6 +77,7 @@ def write_blocks(
     >>> chunks = ((np.full((2, 3), k), [k % 2, 1]) for k in range(1, 4))
     >>> write_blocks(chunks, folder.name + "/data.blocks").shape
     (6, 3)
+    >>> folder.cleanup()
     """
     size = parse_memory(block_bytes)
     kind = None if dtype is None else np.dtype(dtype)

@@ -126,6 +126,7 @@ def open_blocks(path: PathLike, memory: int | float | str | None = None) -> Bloc
     >>> blocks = write_blocks((X, y), folder.name + "/data.blocks")
     >>> LinearSVC().fit(open_blocks(folder.name + "/data.blocks", memory="1GB")).predict(X).tolist()
     [1, 1, 0]
+    >>> folder.cleanup()
     """
     return Blocks(path, memory)
 
@@ -156,6 +157,7 @@ class Blocks:
     >>> blocks = write_blocks((np.eye(4), [0, 1, 1, 0]), folder.name + "/data.blocks")
     >>> blocks.shape, blocks.y.tolist(), blocks[[1, 2]].y.tolist()
     ((4, 4), [0, 1, 1, 0], [1, 1])
+    >>> folder.cleanup()
     """
 
     def __init__(self, path: PathLike, memory: int | float | str | None = None) -> None:

@@ -142,6 +142,8 @@ class ReadOptions:
         for option, is_given in given.items():
             if is_given and option not in works:
                 words = {"header": "--no-header"}.get(option, f"--{option.replace('_', '-')}")
+                if option == "memory":
+                    raise ValueError(f"{words} applies to folders of blocks, not to {path}; see  maxmargin convert")
                 raise ValueError(f"{words} does not apply to {known} data")
         return known
 
