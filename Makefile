@@ -7,7 +7,7 @@ export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*/*)
 
-.PHONY: demo test sanitize fuzz bench clean
+.PHONY: demo test sanitize sanitize-threads fuzz bench reproduce browser docs wheel clang clean
 
 demo: $(VENV)/package
 	@echo "== Training a classifier of handwritten digits (examples/demo.py)"
@@ -36,11 +36,57 @@ bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.predict
 	$(BIN)/python -m benchmarks.regression
 
+# Every table and figure of the papers, and a report: hours; with QUICK=1 on parts of the data, minutes.
+OUT ?= build/reproduce
+reproduce: $(VENV)/dev
+	$(BIN)/maxmargin bench --out $(OUT) $(if $(QUICK),--quick)
+
+# The report in a headless Chromium (apt-get install chromium), at desktop and phone width: every figure has drawn data.
+browser: $(VENV)/dev
+	test -f $(OUT)/report.html || $(MAKE) reproduce QUICK=1
+	$(BIN)/python tests/browser/check.py --figures --pictures build/browser $(OUT)/report.html
+
+# The site, in build/site/index.html; every example runs, and warnings are errors.
+docs: $(VENV)/docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs build/site
+
+$(VENV)/docs: $(VENV)/package
+	@$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+# The sources and a wheel in dist/. With Python 3.12 or later (WHEEL_PYTHON) the wheel is for all later ones (abi3). It is
+# installed and tried without a compiler, on each of SMOKE_PYTHONS.
+WHEEL_PYTHON ?= $(PYTHON)
+SMOKE_PYTHONS ?= $(WHEEL_PYTHON)
+wheel:
+	rm -rf dist build/wheel
+	$(WHEEL_PYTHON) -m venv build/wheel/make
+	build/wheel/make/bin/python -m pip install --quiet build
+	build/wheel/make/bin/python -m build --outdir dist .
+	@for python in $(SMOKE_PYTHONS); do \
+	  home=build/wheel/$$(basename $$python)-$$($$python -c 'import sys; print(*sys.version_info[:3], sep=".")'); \
+	  $$python -m venv $$home && \
+	  PATH=$$PWD/$$home/bin CC=none CXX=none $$home/bin/python -m pip install --quiet --only-binary :all: dist/*.whl && \
+	  (cd $$home && PATH=$$PWD/bin bin/python $(CURDIR)/tests/smoke/check.py) || exit 1; \
+	done
+
+# The core by Clang, warnings as errors.
+clang: $(VENV)/python
+	CXX=clang++ $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/clang-wheel . \
+	  --config-settings=cmake.define.MAXMARGIN_WERROR=ON --config-settings=build-dir=build/clang-build
+
 # The memory test is left out: the sanitizer's own shadow memory would be counted.
 sanitize: $(VENV)-sanitize/ready
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	$(VENV)-sanitize/bin/pytest tests --ignore tests/test_memory.py
+	$(VENV)-sanitize/bin/pytest tests --ignore tests/test_memory.py --ignore tests/test_instructions.py
+
+# Races between threads. numpy and others are not built for this, so that their reports are left out.
+sanitize-threads: $(VENV)-threads/ready
+	LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" OPENBLAS_NUM_THREADS=1 \
+	TSAN_OPTIONS="halt_on_error=1 ignore_noninstrumented_modules=1 report_signal_unsafe=0" \
+	$(VENV)-threads/bin/pytest -p no:cacheprovider -o addopts= -k "not fork" \
+	  tests/solvers/test_threads.py tests/solvers/test_together.py tests/io/test_svmlight.py
 
 # Coverage-guided fuzzing of everything that reads files of strangers. Needs clang with libFuzzer.
 FUZZ_SECONDS ?= 600
@@ -59,7 +105,7 @@ $(VENV)/fuzz: $(VENV)/dev
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-sanitize build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-sanitize $(VENV)-threads build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/python:
@@ -82,4 +128,10 @@ $(VENV)-sanitize/ready: $(SOURCES)
 	$(VENV)-sanitize/bin/python -m pip install --quiet --upgrade pip
 	$(VENV)-sanitize/bin/python -m pip install --quiet --editable '.[dev]' \
 	  --config-settings=cmake.define.MAXMARGIN_SANITIZE=ON --config-settings=build-dir=build/sanitize
+	touch $@
+
+$(VENV)-threads/ready: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)-threads
+	$(VENV)-threads/bin/python -m pip install --quiet --editable '.[dev]' \
+	  --config-settings=cmake.define.MAXMARGIN_SANITIZE_THREADS=ON --config-settings=build-dir=build/threads
 	touch $@

@@ -1,7 +1,7 @@
 """Draw how the two bounds of a fit close in on the optimum: the picture of the README.
 
-Run it with ``python examples/bounds.py``; it writes ``bounds.svg`` beside itself. The SVG is written by hand, so that
-no plotting library is needed.
+Run it with ``python examples/bounds.py``; it writes ``bounds.svg`` beside itself, and ``bounds-dark.svg`` for dark
+pages. The SVG is written by hand, so that no plotting library is needed.
 """
 
 import math
@@ -61,10 +61,14 @@ shapes.append(
     'stroke-dasharray="5 4"/>'
 )
 shapes.append(text(LEFT + 6, y_of(optimum) - 6, "optimum", "start"))
-shapes.append(text(LEFT + 6, y_of(1900), "primal objective: an upper bound", "start"))
+shapes.append(text(LEFT + 6, y_of(2150), "primal objective: an upper bound", "start"))
 shapes.append(text(LEFT + 6, y_of(160), "dual objective: a lower bound", "start"))
 shapes.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "epochs"))
-Path(__file__).with_name("bounds.svg").write_text(
+drawing = (
     f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13">\n'
     f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>\n' + "\n".join(shapes) + "\n</svg>\n"
 )
+Path(__file__).with_name("bounds.svg").write_text(drawing)
+for light, dark in (("#ffffff", "#14181e"), ("#333333", "#d5d9de"), ("#e0e0e0", "#333a42"), ("#4477aa", "#66a3dd")):
+    drawing = drawing.replace(light, dark)
+Path(__file__).with_name("bounds-dark.svg").write_text(drawing)

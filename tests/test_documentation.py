@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import runpy
 import shlex
 import shutil
 from pathlib import Path
@@ -20,7 +21,8 @@ import maxmargin
 from maxmargin.cli.app import run
 
 ROOT = Path(__file__).parent.parent
-DOCS = sorted((ROOT / "docs").rglob("*.md"))
+#: What building the site adds is none of ours.
+DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name not in ("results", "gallery"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 PYTHON, SHELL, OTHER = ("python", "pycon"), ("sh", "bash", "console"), ("text",)
 #: Commands that are shown but not run.
@@ -86,7 +88,7 @@ def run_shell(block: Block, page: Path) -> None:
             assert not {"|", ">", "<", "&&", ";"} & set(words), f"{where}: only plain lines can be run"
             assert run(words[1:]) == (1 if "exit code 1" in line else 0), where
         elif words[0] == "make":
-            targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+            targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
             assert set(words[1:]) <= set(targets), where
         elif words[:2] == ["python", "-m"]:
             assert words[2].startswith("benchmarks."), where
@@ -180,3 +182,26 @@ def test_every_page_can_be_reached_from_the_readme():
             target for link in links if (target := (page.parent / link).resolve()) in DOCS and target not in seen
         ]
     assert set(DOCS) <= seen
+
+
+@pytest.mark.parametrize(
+    "script", sorted((ROOT / "examples" / "gallery").glob("plot_*.py")), ids=lambda path: path.stem
+)
+def test_every_tutorial_runs(script, tmp_path, monkeypatch):
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    mpl.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plt, "show", lambda: None)
+    try:
+        runpy.run_path(str(script))
+        assert plt.get_fignums() or "plot" not in script.read_text().split('"""')[2]
+    finally:
+        plt.close("all")
+
+
+def test_the_site_lists_every_page_of_questions():
+    trees = "".join(page.read_text() for page in (ROOT / "docs" / "site").glob("*.rst"))
+    for page in (ROOT / "docs" / "howto").glob("*.md"):
+        assert f"../howto/{page.stem}\n" in trees

@@ -52,6 +52,8 @@ __version__ = "0.2.0.dev0"
 _HOMES = {
     "Auto": "maxmargin.solvers.auto",
     "BinaryProblem": "maxmargin.problems.binary",
+    "Blocks": "maxmargin.io.blocks",
+    "BlocksError": "maxmargin.io.blocks",
     "Certificate": "maxmargin.problems.certificate",
     "ConfusionDisplay": "maxmargin.plots.confusion",
     "CuttingPlane": "maxmargin.solvers.cutting_plane",
@@ -92,12 +94,14 @@ _HOMES = {
     "load_model": "maxmargin.estimators.model_files",
     "load_svmlight": "maxmargin.io.svmlight",
     "ndcg": "maxmargin.problems.ranking",
+    "open_blocks": "maxmargin.io.blocks",
     "plot_history": "maxmargin.plots.history",
     "plot_path": "maxmargin.plots.paths",
     "save_model": "maxmargin.estimators.model_files",
     "save_svmlight": "maxmargin.io.svmlight_writer",
     "solve": "maxmargin.solvers.solve",
     "svm_path": "maxmargin.training.svm_path",
+    "write_blocks": "maxmargin.io.block_writer",
 }
 
 __all__ = [
@@ -105,6 +109,8 @@ __all__ = [
     "SOLVERS",
     "Auto",
     "BinaryProblem",
+    "Blocks",
+    "BlocksError",
     "Certificate",
     "ConfusionDisplay",
     "CuttingPlane",
@@ -143,12 +149,14 @@ __all__ = [
     "load_model",
     "load_svmlight",
     "ndcg",
+    "open_blocks",
     "plot_history",
     "plot_path",
     "save_model",
     "save_svmlight",
     "solve",
     "svm_path",
+    "write_blocks",
 ]
 
 

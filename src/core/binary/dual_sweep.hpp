@@ -13,6 +13,7 @@
 #include "binary/certificate.hpp"
 #include "binary/orders.hpp"
 #include "binary/problem.hpp"
+#include "numeric/compiler.hpp"
 #include "run/monitor.hpp"
 
 namespace maxmargin {
@@ -72,7 +73,7 @@ class DualSweep {
         for (std::size_t k = 0; k < schedule.size(); ++k) {
             if (k + start_ahead < schedule.size()) {
                 rows.prefetch_start(schedule[k + start_ahead]);
-                __builtin_prefetch(&variables_[schedule[k + start_ahead]], 1);
+                MAXMARGIN_PREFETCH_TO_WRITE(&variables_[schedule[k + start_ahead]]);
             }
             if (k + row_ahead < schedule.size()) {
                 rows.prefetch(schedule[k + row_ahead]);

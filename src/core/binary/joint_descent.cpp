@@ -1,4 +1,5 @@
 #include "binary/joint_descent.hpp"
+#include "numeric/compiler.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,12 +27,12 @@ using Lane = std::array<double, joint_width>;
 template <class Value>
 void prefetch_weights(const RowEntries<Value>& row, const double* weights) {
     for (std::size_t k = 0; k < row.near_count; ++k) {
-        __builtin_prefetch(weights + std::size_t{row.near[k]} * joint_width, 1);
+        MAXMARGIN_PREFETCH_TO_WRITE(weights + std::size_t{row.near[k]} * joint_width);
     }
     for (std::size_t k = 0; k < row.count - row.near_count; ++k) {
-        __builtin_prefetch(weights + std::size_t{row.far[k]} * joint_width, 1);
+        MAXMARGIN_PREFETCH_TO_WRITE(weights + std::size_t{row.far[k]} * joint_width);
     }
-    __builtin_prefetch(weights + row.last_column * joint_width, 1);
+    MAXMARGIN_PREFETCH_TO_WRITE(weights + row.last_column * joint_width);
 }
 
 HugeArray<double> make_zeros(std::size_t count) {
@@ -174,9 +175,9 @@ class JointDescent {
             if (k + row_ahead < schedule_.size()) {
                 const std::size_t ahead = schedule_[k + row_ahead];
                 rows.prefetch(ahead);
-                __builtin_prefetch(&beta_[ahead * joint_width], 1);
-                __builtin_prefetch(&signs_[ahead * joint_width]);
-                __builtin_prefetch(&row_of_[ahead]);
+                MAXMARGIN_PREFETCH_TO_WRITE(&beta_[ahead * joint_width]);
+                MAXMARGIN_PREFETCH(&signs_[ahead * joint_width]);
+                MAXMARGIN_PREFETCH(&row_of_[ahead]);
             }
             const std::size_t i = schedule_[k];
             const auto entries = next;

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
+#include <vector>
 
 #include "binary/loss.hpp"
 #include "binary/near_rows.hpp"
@@ -20,15 +22,25 @@ double search_line(const NearRows<Rows>& near, const Loss& loss, double first, d
     constexpr int most_trials = 60;
     const double scale = 1.0 / loss.diagonal_times_C, lower_per_C = loss.lower_per_C, upper_per_C = loss.upper_per_C;
     const double *slack = near.slack.data(), *slope = near.slope.data(), *weight = near.C.data();
+    const Chunks chunks = near.short_chunks();
+    std::vector<std::pair<double, double>> sums(chunks.count());
     double t = 1.0, low = 0.0, high = infinity;
     for (int trial = 0; trial < most_trials; ++trial) {
+        chunks.for_each(near.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+            double falling = 0.0, bending = 0.0;
+            for (std::size_t k = begin; k < end; ++k) {
+                const double u = slope[k], inverse = weight[k] * scale;
+                const double a = loss.outside(slack[k] - t * u) * inverse;
+                const double clipped = clip(a, lower_per_C * weight[k], upper_per_C * weight[k]);
+                falling += clipped * u;
+                bending += loss.is_curved(a, clipped) ? u * u * inverse : 0.0;
+            }
+            sums[chunk] = {falling, bending};
+        });
         double derivative = first + t * second, curvature = second;
-        for (std::size_t k = 0; k < near.rows.size(); ++k) {
-            const double u = slope[k], inverse = weight[k] * scale;
-            const double a = loss.outside(slack[k] - t * u) * inverse;
-            const double clipped = clip(a, lower_per_C * weight[k], upper_per_C * weight[k]);
-            derivative -= clipped * u;
-            curvature += loss.is_curved(a, clipped) ? u * u * inverse : 0.0;
+        for (const auto& [falling, bending] : sums) {
+            derivative -= falling;
+            curvature += bending;
         }
         if (derivative <= 0.0 && -derivative <= accuracy * std::abs(initial)) {
             return t;

@@ -11,13 +11,15 @@
 
 #include "binary/loss.hpp"
 #include "binary/problem.hpp"
+#include "run/chunks.hpp"
 
 namespace maxmargin {
 
 template <class Rows>
 class NearRows {
   public:
-    explicit NearRows(const BinaryProblem<Rows>& problem) : problem_(problem), far_sum_(problem.features() + 1) {}
+    NearRows(const BinaryProblem<Rows>& problem, Team* team)
+        : problem_(problem), team_(team), far_sum_(problem.features() + 1) {}
 
     std::vector<RowIndex> rows;
     std::vector<double> C;
@@ -48,11 +50,18 @@ class NearRows {
 
     void find_slopes(const std::vector<double>& direction) {
         problem_.with_view([&](const auto& problem) {
-            for (std::size_t k = 0; k < rows.size(); ++k) {
-                slope[k] = problem.margin(rows[k], direction.data());
-            }
+            chunks().for_each(team_, [&](std::size_t, std::size_t begin, std::size_t end) {
+                for (std::size_t k = begin; k < end; ++k) {
+                    slope[k] = problem.margin(rows[k], direction.data());
+                }
+            });
         });
     }
+
+    // Loops over the near rows, which read them or only what is kept of them.
+    Chunks chunks(std::size_t width = 1) const { return Chunks(rows.size(), work_, width); }
+    Chunks short_chunks() const { return Chunks(rows.size(), rows.size()); }
+    Team* team() const { return team_; }
 
     void move(double t) {
         for (std::size_t k = 0; k < rows.size(); ++k) {
@@ -61,16 +70,63 @@ class NearRows {
     }
 
   private:
+    // What one chunk of rows has found, beside the near rows.
+    struct Part {
+        std::size_t count = 0, work = 0;
+        double far_C = 0.0, far_targets = 0.0;
+    };
+
     template <class Problem>
     void collect_from(const Problem& problem, const std::vector<double>& w, const Loss& loss, double radius) {
         center_ = w;
         radius_ = radius;
-        rows.clear();
-        C.clear();
-        slack.clear();
+        const Chunks all(problem.size(), problem_.rows.stored(), w.size());
+        ChunkSums far(all, w.size());
+        std::vector<Part> parts(all.count());
+        rows.resize(problem.size());
+        C.resize(problem.size());
+        slack.resize(problem.size());
+        all.for_each(team_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+            parts[chunk] = collect_part(problem, w, loss, radius, begin, end, far.of(chunk));
+        });
+        std::size_t count = 0;
+        work_ = 0;
         far_C_ = far_targets_ = 0.0;
+        for (std::size_t chunk = 0; chunk < parts.size(); ++chunk) {
+            const Part& part = parts[chunk];
+            move_down(rows, all.begin(chunk), count, part.count);
+            move_down(C, all.begin(chunk), count, part.count);
+            move_down(slack, all.begin(chunk), count, part.count);
+            count += part.count;
+            work_ += part.work;
+            far_C_ += part.far_C;
+            far_targets_ += part.far_targets;
+        }
+        rows.resize(count);
+        C.resize(count);
+        slack.resize(count);
+        slope.resize(count);
         std::fill(far_sum_.begin(), far_sum_.end(), 0.0);
-        for (std::size_t i = 0; i < problem.size(); ++i) {
+        far.add_to(far_sum_);
+    }
+
+    template <class T>
+    static void move_down(std::vector<T>& values, std::size_t from, std::size_t to, std::size_t count) {
+        if (from != to) {
+            std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(from), count,
+                        values.begin() + static_cast<std::ptrdiff_t>(to));
+        }
+    }
+
+    // The near rows of a chunk go to its own part of the arrays.
+    template <class Problem>
+    Part collect_part(const Problem& problem, const std::vector<double>& w, const Loss& loss, double radius,
+                      std::size_t begin, std::size_t end, double* far_sum) {
+        Part part;
+        std::size_t place = begin;
+        const double constant = problem.bias.value * problem.bias.value;
+        const double wide = loss.epsilon + loss.upper_per_C * loss.diagonal_times_C;
+        for (std::size_t i = begin; i < end; ++i) {
             Variable& v = problem.variables[i];
             if (!v.takes_part()) {
                 continue;
@@ -78,28 +134,31 @@ class NearRows {
             const double own_C = v.C();
             const double z = problem.slack(i, w.data());
             // A little more than the bound, for rounding.
-            const double reach =
-                1e-9 * std::max(std::abs(v.target), 1.0) +
-                1.000001 * radius * std::sqrt(problem.squared_norm(i) + problem.bias.value * problem.bias.value);
-            const double wide = loss.epsilon + loss.upper_per_C * loss.diagonal_times_C;
+            const double reach = 1e-9 * std::max(std::abs(v.target), 1.0) +
+                                 1.000001 * radius * std::sqrt(problem.squared_norm(i) + constant);
             if (loss.is_one_sided() ? z < -reach : std::abs(z) < loss.epsilon - reach) {
                 v.alpha = 0.0;
             } else if (z > wide + reach || (!loss.is_one_sided() && -z > wide + reach)) {
                 const double side = z > 0.0 ? 1.0 : -1.0;
                 v.alpha = side * loss.upper(own_C);
-                far_C_ += own_C;
-                far_targets_ += own_C * (side * v.target - loss.epsilon);
-                problem.add_row(i, side * v.signed_C, far_sum_.data());
+                part.far_C += own_C;
+                part.far_targets += own_C * (side * v.target - loss.epsilon);
+                problem.add_row(i, side * v.signed_C, far_sum);
             } else {
-                rows.push_back(static_cast<RowIndex>(i));
-                C.push_back(own_C);
-                slack.push_back(z);
+                rows[place] = static_cast<RowIndex>(i);
+                C[place] = own_C;
+                slack[place] = z;
+                ++place;
+                part.work += problem.rows.stored(i);
             }
         }
-        slope.resize(rows.size());
+        part.count = place - begin;
+        return part;
     }
 
     const BinaryProblem<Rows>& problem_;
+    Team* team_;
+    std::size_t work_ = 0;  // stored values of the near rows
     std::vector<double> center_;
     double radius_ = 0.0;
     double far_C_ = 0.0, far_targets_ = 0.0;

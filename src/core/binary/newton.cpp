@@ -22,6 +22,7 @@
 #include "binary/near_rows.hpp"
 #include "binary/newton_end.hpp"
 #include "binary/newton_system.hpp"
+#include "run/chunks.hpp"
 #include "run/reached.hpp"
 
 namespace maxmargin {
@@ -37,7 +38,7 @@ class Newton {
           monitor_(monitor),
           smooth_(problem.loss),
           smoothing_(problem.loss.is_hinge()),
-          near_(problem_),
+          near_(problem_, monitor.team()),
           gradient_(problem.features() + 1),
           direction_(problem.features() + 1) {
         if (gradient_.size() <= most_dense) {
@@ -218,28 +219,23 @@ class Newton {
                 gradient_[j] = U * near_.far_sum()[j];
             }
         }
+        const Chunks chunks = near_.chunks(gradient_.size());
+        ChunkSums sums(chunks, gradient_.size());
+        shares_.resize(chunks.count());
         problem_.with_view([&](const auto& problem) {
-            for (std::size_t k = 0; k < near_.rows.size(); ++k) {
-                const std::size_t i = near_.rows[k];
-                const double z = near_.slack[k], C = near_.C[k];
-                const double free = smooth_.outside(z) * smooth_.inverse_diagonal(C);
-                const double alpha = clip(free, smooth_.lower(C), smooth_.upper(C));
-                const double term = 0.5 * smooth_.diagonal(C) * alpha * alpha;
-                Variable& v = problem.variables[i];
-                v.alpha = alpha;
-                smooth_losses += smooth_.linear(alpha, z) - term;
-                losses += problem.loss.primal(z, C);
-                alphas += smooth_.linear(alpha, v.target);
-                sizes += std::abs(alpha);
-                terms += term;
-                if (smooth_.is_curved(free, alpha)) {
-                    curved_.push_back(static_cast<RowIndex>(i));
-                }
-                if (alpha != 0.0) {
-                    problem.add_row(i, alpha * v.sign(), gradient_.data());
-                }
-            }
+            chunks.for_each(monitor_.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+                differentiate_part(problem, begin, end, shares_[chunk], sums.of(chunk));
+            });
         });
+        sums.add_to(gradient_);
+        for (const Share& share : shares_) {
+            losses += share.losses;
+            smooth_losses += share.smooth_losses;
+            alphas += share.alphas;
+            terms += share.terms;
+            sizes += share.sizes;
+            curved_.insert(curved_.end(), share.curved.begin(), share.curved.end());
+        }
         const Regulariser regulariser = problem_.regulariser();
         const double value = regulariser.value(w), conjugate = regulariser.conjugate(gradient_);
         for (std::size_t j = 0; j < gradient_.size(); ++j) {
@@ -259,6 +255,44 @@ class Newton {
             state_.offer_variables(now.dual, problem_);
         }
         return now;
+    }
+
+    // What a chunk of the near rows adds.
+    struct Share {
+        double losses, smooth_losses, alphas, terms, sizes;
+        std::vector<RowIndex> curved;
+    };
+
+    template <class Problem>
+    void differentiate_part(const Problem& problem, std::size_t begin, std::size_t end, Share& share,
+                            double* gradient) const {
+        double losses = 0.0, smooth_losses = 0.0, alphas = 0.0, terms = 0.0, sizes = 0.0;
+        share.curved.clear();
+        for (std::size_t k = begin; k < end; ++k) {
+            const std::size_t i = near_.rows[k];
+            const double z = near_.slack[k], C = near_.C[k];
+            const double free = smooth_.outside(z) * smooth_.inverse_diagonal(C);
+            const double alpha = clip(free, smooth_.lower(C), smooth_.upper(C));
+            const double term = 0.5 * smooth_.diagonal(C) * alpha * alpha;
+            Variable& v = problem.variables[i];
+            v.alpha = alpha;
+            smooth_losses += smooth_.linear(alpha, z) - term;
+            losses += problem.loss.primal(z, C);
+            alphas += smooth_.linear(alpha, v.target);
+            sizes += std::abs(alpha);
+            terms += term;
+            if (smooth_.is_curved(free, alpha)) {
+                share.curved.push_back(static_cast<RowIndex>(i));
+            }
+            if (alpha != 0.0) {
+                problem.add_row(i, alpha * v.sign(), gradient);
+            }
+        }
+        share.losses = losses;
+        share.smooth_losses = smooth_losses;
+        share.alphas = alphas;
+        share.terms = terms;
+        share.sizes = sizes;
     }
 
     // The next width, and a first step for it. While the same rows are curved, w depends linearly on the width and
@@ -376,6 +410,7 @@ class Newton {
     bool smoothing_;
     NearRows<Rows> near_;
     std::vector<RowIndex> curved_;
+    std::vector<Share> shares_;
     std::optional<DenseHessian<Rows>> hessian_;
     std::vector<double> gradient_;
     std::vector<double> direction_;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <numeric>
@@ -12,6 +14,7 @@
 #include "binary/loss.hpp"
 #include "binary/problem.hpp"
 #include "numeric/cholesky.hpp"
+#include "run/chunks.hpp"
 #include "run/monitor.hpp"
 
 namespace maxmargin {
@@ -42,18 +45,20 @@ class DenseHessian {
             std::fill(curved_.begin(), curved_.end(), false);
             members_.clear();
         }
+        changing_.clear();
+        scales_.clear();
         for (const RowIndex i : members_) {
             if (!now[i]) {
-                add_outer(i, -problem_.variables[i].C());
+                change(i, -problem_.variables[i].C());
             }
         }
         for (const RowIndex i : rows) {
             if (!curved_[i]) {
-                add_outer(i, problem_.variables[i].C());
-                if (monitor_.poll(problem_.rows.stored(i) * problem_.rows.stored(i))) {
-                    return;
-                }
+                change(i, problem_.variables[i].C());
             }
+        }
+        if (!add_changes()) {
+            return;
         }
         curved_.swap(now);
         members_.assign(rows.begin(), rows.end());
@@ -65,8 +70,9 @@ class DenseHessian {
         const double scale = 1.0 / diagonal_times_C, bias_curvature = scale * scatter_.row(size_ - 1)[size_ - 1];
         // A free bias gets a trace of a regulariser, or without curved rows one that holds it where it is.
         const double free_last = bias_curvature > 0.0 ? 1e-12 * bias_curvature : 1.0;
-        return solve_shifted(scatter_, scale, factor_, d, problem_.bias.free ? free_last : 1.0,
-                             [this](std::size_t work) { return monitor_.poll(work); });
+        return solve_shifted(
+            scatter_, scale, factor_, d, problem_.bias.free ? free_last : 1.0,
+            [this](std::size_t work) { return monitor_.poll(work); }, InTeam{monitor_.team(), size_});
     }
 
     // Forget the sum, so that the next set_curved builds it anew without the rounding errors of many small changes.
@@ -78,18 +84,109 @@ class DenseHessian {
     }
 
   private:
-    void add_outer(std::size_t i, double scale) {
-        problem_.rows.add_outer(i, scale, scatter_);
+    // The rows of a factorisation, by threads where the matrix is large.
+    struct InTeam {
+        Team* team;
+        std::size_t size;
+
+        template <class Body>
+        void operator()(std::size_t count, const Body& body) const {
+            if (team == nullptr || size < large) {
+                OneByOne{}(count, body);
+                return;
+            }
+            std::atomic<std::size_t> next{0};
+            team->run([&](std::size_t) {
+                for (std::size_t k = next++; k < count; k = next++) {
+                    body(k);
+                }
+            });
+        }
+    };
+
+    static constexpr std::size_t large = 256;
+    static constexpr std::size_t most_work = std::size_t{1} << 24;  // products between two looks at the clock
+    static constexpr std::size_t fewest_chunks = 8, bands_per_thread = 4;
+    static constexpr std::size_t worth_waking = std::size_t{1} << 19;
+
+    void change(RowIndex i, double scale) {
+        changing_.push_back(i);
+        scales_.push_back(scale);
+    }
+
+    // Small matrices, one for each chunk of many rows.
+    void add_chunks(std::span<const RowIndex> rows, const double* scales, const Chunks& chunks) {
+        std::vector<SymmetricMatrix> sums(chunks.count(), SymmetricMatrix(size_));
+        chunks.for_each(monitor_.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+            add(rows.subspan(begin, end - begin), scales + begin, sums[chunk], 0, size_);
+        });
+        for (const SymmetricMatrix& sum : sums) {
+            for (std::size_t k = 0; k < size_; ++k) {
+                dense_axpy(1.0, sum.row(k), scatter_.row(k), k + 1);
+            }
+        }
+    }
+
+    void add(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& sum, std::size_t first,
+             std::size_t past) const {
         const std::size_t last = size_ - 1;
-        problem_.rows.axpy(i, scale * problem_.bias.value, scatter_.row(last));
-        scatter_.row(last)[last] += scale * problem_.bias.value * problem_.bias.value;
+        problem_.rows.add_outers(rows, scales, sum, first, past);
+        for (std::size_t k = 0; k < rows.size() && past == size_; ++k) {
+            problem_.rows.axpy(rows[k], scales[k] * problem_.bias.value, sum.row(last));
+            sum.row(last)[last] += scales[k] * problem_.bias.value * problem_.bias.value;
+        }
+    }
+
+    // False when time has run out. Each band of the matrix gets all its rows in their order, so that it does not matter
+    // how many bands and threads there are.
+    bool add_changes() {
+        for (std::size_t begin = 0, end = 0; begin < changing_.size(); begin = end) {
+            std::size_t work = 0;
+            for (; end < changing_.size() && work < most_work; ++end) {
+                const std::size_t stored = problem_.rows.stored(changing_[end]);
+                work += stored * stored / 2 + stored;
+            }
+            const std::span<const RowIndex> rows(changing_.data() + begin, end - begin);
+            const Chunks chunks(rows.size(), work, size_ * size_);
+            if (chunks.count() >= fewest_chunks) {
+                add_chunks(rows, scales_.data() + begin, chunks);
+                if (monitor_.poll(work)) {
+                    return false;
+                }
+                continue;
+            }
+            const double* scales = scales_.data() + begin;
+            auto add_band = [&](std::size_t first, std::size_t past) { add(rows, scales, scatter_, first, past); };
+            Team* const team = monitor_.team();
+            if (team == nullptr || work < worth_waking) {
+                add_band(0, size_);
+            } else {
+                const std::size_t bands = bands_per_thread * team->size();
+                std::atomic<std::size_t> next{0};
+                // Bands of a triangle that have about the same area.
+                auto edge = [&](std::size_t band) {
+                    const double share = std::sqrt(static_cast<double>(band) / static_cast<double>(bands));
+                    return band == bands ? size_ : static_cast<std::size_t>(share * static_cast<double>(size_));
+                };
+                team->run([&](std::size_t) {
+                    for (std::size_t band = next++; band < bands; band = next++) {
+                        add_band(edge(band), edge(band + 1));
+                    }
+                });
+            }
+            if (monitor_.poll(work)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     const BinaryProblem<Rows>& problem_;
     Monitor& monitor_;
     std::size_t size_;
     std::vector<bool> curved_;
-    std::vector<RowIndex> members_;
+    std::vector<RowIndex> members_, changing_;
+    std::vector<double> scales_;  // of the rows that change
     std::size_t count_ = 0;
     SymmetricMatrix scatter_;
     SymmetricMatrix factor_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "binary/problem.hpp"
+#include "numeric/compiler.hpp"
 #include "run/random.hpp"
 
 namespace maxmargin {
@@ -242,7 +243,7 @@ class Frequencies {
     // Whether a row is not (softly) shrunk to the lowest preference.
     bool prefers(std::size_t i) const { return preference_[i] > 1.5F * static_cast<float>(lowest); }
 
-    void prefetch(std::size_t i) const { __builtin_prefetch(&preference_[i]); }
+    void prefetch(std::size_t i) const { MAXMARGIN_PREFETCH(&preference_[i]); }
 
   private:
     static constexpr double rate = 0.2;

@@ -5,7 +5,7 @@
 
 namespace maxmargin {
 
-SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, double scale,
+SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, double scale, double anchored,
                        std::vector<double>& alphas, std::vector<double>& weights) {
     const bool fits = alphas.size() == state.variables.size() && weights.size() == state.rows().features() + 1;
     auto is_row = [&](RowIndex i) { return i < state.variables.size() && state.variables[i].takes_part(); };
@@ -24,8 +24,9 @@ SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, d
         Monitor monitor(infinity, nullptr, nullptr);
         const double column = problem.bias.value;
         const std::vector<double> before = weights;
-        const DualSweep<Rows> sweep(problem.rows, problem.variables, problem.loss, column, {column, column * column},
-                                    scale);
+        const double curvature = anchored > 0.0 ? anchored : column * column;
+        const DualSweep<Rows> sweep(problem.rows, problem.variables, problem.loss, column,
+                                    {anchored > 0.0 ? anchored / column : column, curvature}, scale);
         const SweepResult result = sweep.run(schedule, {}, false, weights.data(), visits, monitor);
         problem.copy_alphas(alphas);
         for (std::size_t j = 0; j < weights.size() && scale != 1.0; ++j) {

@@ -10,8 +10,9 @@
 
 namespace maxmargin {
 
-// Changes `alphas`, and `weights` by the rows of what changed; see DualSweep for the scale.
-SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, double scale,
+// Changes `alphas`, and `weights` by the rows of what changed; see DualSweep for the scale. `anchored`, if it is above
+// zero, is the curvature s of a bias that is held near an anchor (anchored_bias.hpp).
+SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, double scale, double anchored,
                        std::vector<double>& alphas, std::vector<double>& weights);
 
 }  // namespace maxmargin

@@ -47,13 +47,13 @@ void start_binary(BinaryState& state, const std::optional<Vector<double>>& alpha
 }
 
 nb::tuple py_sweep(BinaryState& state, const Vector<double>& alpha, const Vector<double>& weights,
-                   const Vector<std::uint32_t>& schedule, double scale) {
+                   const Vector<std::uint32_t>& schedule, double scale, double anchored) {
     std::vector<double> alphas(alpha.data(), alpha.data() + alpha.size());
     std::vector<double> w(weights.data(), weights.data() + weights.size());
     SweepResult result;
     {
         nb::gil_scoped_release unlocked;
-        result = dual_sweep(state, {schedule.data(), schedule.size()}, scale, alphas, w);
+        result = dual_sweep(state, {schedule.data(), schedule.size()}, scale, anchored, alphas, w);
     }
     return nb::make_tuple(to_numpy(std::move(alphas)), to_numpy(std::move(w)), result.gain, result.gap, result.work);
 }
@@ -156,7 +156,7 @@ void bind_binary(nb::module_& m) {
         },
         "state"_a, "options"_a, "limits"_a, "run"_a);
     m.def("joint_descent", &py_joint_descent, "states"_a, "pack"_a, "limits"_a, "runs"_a);
-    m.def("dual_sweep", &py_sweep, "state"_a, "alpha"_a, "weights"_a, "schedule"_a, "scale"_a);
+    m.def("dual_sweep", &py_sweep, "state"_a, "alpha"_a, "weights"_a, "schedule"_a, "scale"_a, "anchored"_a = 0.0);
 }
 
 }  // namespace maxmargin

@@ -13,6 +13,7 @@
 #include "cutting_plane/methods.hpp"
 #include "multiclass/methods.hpp"
 #include "multiclass/signed_variables.hpp"
+#include "multiclass/sweep.hpp"
 
 using namespace nanobind::literals;
 
@@ -45,6 +46,14 @@ void make_multiclass_state(MulticlassState* self, const PyRows& x, const Vector<
     new (self) MulticlassState(x.rows, formulation, classes, bias, checked_C, checked_label);
 }
 
+void check_lists(const MulticlassState& state, const Lists& alpha) {
+    const auto& [values, which, starts] = alpha;
+    if (starts.size() != state.rows().size() + 1) {
+        throw std::invalid_argument("alpha must have one row per row of X");
+    }
+    check_csr(which.data(), std::min(values.size(), which.size()), starts.data(), state.rows().size(), state.classes);
+}
+
 void start_multiclass(MulticlassState& state, const std::optional<Lists>& alpha,
                       const std::optional<Vector<double>>& weights) {
     if (weights && weights->size() != (state.rows().features() + 1) * class_width(state.classes)) {
@@ -56,17 +65,37 @@ void start_multiclass(MulticlassState& state, const std::optional<Lists>& alpha,
         state.start({}, {}, {}, span_of(weights));
         return;
     }
+    check_lists(state, *alpha);
     const auto& [values, which, starts] = *alpha;
-    if (starts.size() != state.rows().size() + 1) {
-        throw std::invalid_argument("alpha must have one row per row of X");
-    }
-    check_csr(which.data(), std::min(values.size(), which.size()), starts.data(), state.rows().size(), state.classes);
     state.start({values.data(), values.size()}, {which.data(), which.size()}, {starts.data(), starts.size()},
                 span_of(weights));
 }
 
-nb::tuple alpha_of(const MulticlassState& state) {
-    const MulticlassVariables& variables = state.bounds.variables();
+void assign(MulticlassState& state, const Lists& alpha) {
+    check_lists(state, alpha);
+    const auto& [values, which, starts] = alpha;
+    nb::gil_scoped_release unlocked;
+    state.assign({values.data(), values.size()}, {which.data(), which.size()}, {starts.data(), starts.size()});
+}
+
+nb::tuple py_class_sweep(MulticlassState& state, const Vector<double>& weights, const Vector<std::uint32_t>& schedule,
+                         bool listed) {
+    std::vector<double> w(weights.data(), weights.data() + weights.size());
+    ClassSweepResult result;
+    {
+        nb::gil_scoped_release unlocked;
+        result = class_sweep(state, {schedule.data(), schedule.size()}, listed, w);
+    }
+    return nb::make_tuple(to_numpy(std::move(w)), result.gain, result.gap);
+}
+
+std::vector<double> sums_of(MulticlassState& state) {
+    std::vector<double> sums;
+    state.visit([&](auto& problem) { problem.rebuild_weights(sums); });
+    return sums;
+}
+
+nb::tuple lists_of(const MulticlassVariables& variables) {
     std::vector<double> values;
     std::vector<std::int32_t> which;
     std::vector<std::int64_t> starts{0};
@@ -115,7 +144,11 @@ void bind_multiclass(nb::module_& m) {
         .def_prop_ro("primal", [](const MulticlassState& state) { return state.bounds.primal(); })
         .def_prop_ro("dual", [](const MulticlassState& state) { return state.bounds.dual(); })
         .def("weights", [](const MulticlassState& state) { return to_numpy(std::vector(state.bounds.weights())); })
-        .def("alpha", &alpha_of);
+        .def("alpha", [](const MulticlassState& state) { return lists_of(state.bounds.variables()); })
+        .def("assign", &assign, "alpha"_a)
+        .def("variables", [](const MulticlassState& state) { return lists_of(state.variables); })
+        .def("sums", [](MulticlassState& state) { return to_numpy(sums_of(state)); });
+    m.def("class_sweep", &py_class_sweep, "state"_a, "weights"_a, "schedule"_a, "listed"_a);
 
     m.def("signed_variables", &py_signed_variables, "alpha"_a, "labels"_a, "classes"_a);
 

@@ -6,6 +6,7 @@
 
 #include "bindings/arrays.hpp"
 #include "rows/score.hpp"
+#include "rows/sums.hpp"
 
 using namespace nanobind::literals;
 
@@ -53,6 +54,36 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> py_score(const PyRows& x, const Matr
     return {scores->data(), {x.rows.size(), classes}, owner};
 }
 
+std::span<const double> checked_coefficients(const PyRows& x, const Vector<double>& coefficients) {
+    if (coefficients.size() != x.rows.size()) {
+        throw std::invalid_argument("coefficients must have one entry per row");
+    }
+    return {coefficients.data(), coefficients.size()};
+}
+
+Array py_row_sums(const PyRows& x, const Vector<double>& coefficients) {
+    const std::span<const double> given = checked_coefficients(x, coefficients);
+    std::vector<double> sums(x.rows.features());
+    {
+        nb::gil_scoped_release unlocked;
+        add_rows(x.rows, given, sums.data());
+    }
+    return to_numpy(std::move(sums));
+}
+
+// The lower triangle, row by row; the rest is zero.
+nb::ndarray<nb::numpy, double, nb::ndim<2>> py_outer_sums(const PyRows& x, const Vector<double>& coefficients,
+                                                          double column) {
+    const std::span<const double> given = checked_coefficients(x, coefficients);
+    auto* A = new SymmetricMatrix(x.rows.features() + 1);
+    nb::capsule owner(A, [](void* p) noexcept { delete static_cast<SymmetricMatrix*>(p); });
+    {
+        nb::gil_scoped_release unlocked;
+        add_outer_products(x.rows, given, column, *A);
+    }
+    return {A->row(0), {A->size(), A->size()}, owner};
+}
+
 template <class Value, class Index>
 void bind_csr(nb::class_<PyRows>& rows) {
     auto bind = [&](auto function) {
@@ -76,6 +107,8 @@ void bind_rows(nb::module_& m) {
     rows.def("mean_squared_norm", [](const PyRows& x) { return x.rows.mean_squared_norm(); });
     rows.def("squared_norms", [](const PyRows& x) { return to_numpy(std::vector<double>(x.rows.squared_norms())); });
     rows.def("stored", [](const PyRows& x) { return x.rows.stored(); });
+    m.def("row_sums", &py_row_sums, "rows"_a, "coefficients"_a);
+    m.def("outer_sums", &py_outer_sums, "rows"_a, "coefficients"_a, "column"_a);
     m.def("score", &py_score, "rows"_a, "weights"_a, "intercepts"_a);
 }
 

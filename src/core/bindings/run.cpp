@@ -28,8 +28,11 @@ bool PyRun::with_python(const Ask& ask) {
 }
 
 PyRun::PyRun(double time_limit, nb::object on_report, nb::object stop, double report_passes, double report_seconds,
-             bool with_weights)
-    : on_report_(std::move(on_report)), stop_object_(std::move(stop)), stop_(nb::cast<StopFlag*>(stop_object_)) {
+             bool with_weights, std::size_t threads)
+    : on_report_(std::move(on_report)),
+      stop_object_(std::move(stop)),
+      stop_(nb::cast<StopFlag*>(stop_object_)),
+      threads_(threads) {
     auto interrupted = [this] {
         return stop_->value.load(std::memory_order_relaxed) || with_python([] {
                    if (PyErr_CheckSignals() != 0) {
@@ -88,8 +91,8 @@ void bind_run(nb::module_& m) {
         "numbers"_a, "one_in"_a);
 
     nb::class_<PyRun>(m, "Run")
-        .def(nb::init<double, nb::object, nb::object, double, double, bool>(), "time_limit"_a, "on_report"_a.none(),
-             "stop"_a, "report_passes"_a, "report_seconds"_a, "with_weights"_a)
+        .def(nb::init<double, nb::object, nb::object, double, double, bool, std::size_t>(), "time_limit"_a,
+             "on_report"_a.none(), "stop"_a, "report_passes"_a, "report_seconds"_a, "with_weights"_a, "threads"_a = 1)
         .def("reserve", &PyRun::reserve, "seconds"_a)
         .def_prop_ro("epochs", &PyRun::epochs)
         .def_prop_ro("check_seconds", &PyRun::check_seconds);

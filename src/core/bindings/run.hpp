@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 
 #include "run/monitor.hpp"
 
@@ -22,7 +23,7 @@ struct StopFlag {
 class PyRun {
   public:
     PyRun(double time_limit, nb::object on_report, nb::object stop, double report_passes, double report_seconds,
-          bool with_weights);
+          bool with_weights, std::size_t threads);
 
     // Runs a stage with the interpreter unlocked. Python code it calls back may raise: that ends the stage, then is
     // raised here.
@@ -31,7 +32,12 @@ class PyRun {
         Outcome outcome;
         {
             nb::gil_scoped_release unlocked;
+            std::optional<Team> team;
+            if (threads_ > 1) {
+                monitor_->work_with(&team.emplace(threads_));
+            }
             outcome = monitor_->look() ? Outcome{monitor_->exit(), 0} : method(*monitor_);
+            monitor_->work_with(nullptr);
         }
         end_stage(outcome);
         return outcome.exit;
@@ -60,6 +66,7 @@ class PyRun {
     StopFlag* stop_;
     std::exception_ptr failure_;
     std::unique_ptr<Monitor> monitor_;
+    std::size_t threads_;
     std::int64_t epochs_ = 0;
 };
 

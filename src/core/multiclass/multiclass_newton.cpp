@@ -245,7 +245,8 @@ class MulticlassNewton {
         }
         SymmetricMatrix& block = blocks_[r * (r + 1) / 2 + s];
         double* last = block.row(columns_ - 1);
-        problem_.rows().add_outer(i, scale, block);
+        const auto row = static_cast<RowIndex>(i);
+        problem_.rows().add_outers({&row, 1}, &scale, block, 0, columns_);
         problem_.rows().axpy(i, scale * problem_.bias(), last);
         last[columns_ - 1] += scale * problem_.bias() * problem_.bias();
     }

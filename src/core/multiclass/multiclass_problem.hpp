@@ -19,6 +19,7 @@
 
 #include "multiclass/subproblem.hpp"
 #include "numeric/class_kernels.hpp"
+#include "numeric/compiler.hpp"
 #include "numeric/regulariser.hpp"
 #include "rows/row_source.hpp"
 
@@ -72,7 +73,7 @@ class MulticlassVariables {
 
     void prefetch(std::size_t i) const {
         if (rows[i].count > 1) {
-            __builtin_prefetch(pool_.data() + rows[i].start);
+            MAXMARGIN_PREFETCH(pool_.data() + rows[i].start);
         }
     }
 
@@ -132,7 +133,7 @@ class MulticlassProblem {
 
     void prefetch_start(std::size_t i) const {
         rows_.prefetch_start(i);
-        __builtin_prefetch(&variables_.rows[i], 1);
+        MAXMARGIN_PREFETCH_TO_WRITE(&variables_.rows[i]);
     }
     void prefetch(std::size_t i) const {
         rows_.prefetch(i);

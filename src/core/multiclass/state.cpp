@@ -100,6 +100,17 @@ void MulticlassState::start(std::span<const double> values, std::span<const std:
     if (starts.empty()) {
         return;
     }
+    assign(values, which, starts);
+    visit([&](auto& problem) {
+        std::vector<double> w;
+        problem.rebuild_weights(w);
+        offer_variables(problem.dual(w));
+        bounds.offer_weights(problem.primal(w), w);
+    });
+}
+
+void MulticlassState::assign(std::span<const double> values, std::span<const std::int32_t> which,
+                             std::span<const std::int64_t> starts) {
     std::vector<double> all(classes);
     std::vector<ClassValue> list;
     for (std::size_t i = 0; i < variables.rows.size(); ++i) {
@@ -123,12 +134,6 @@ void MulticlassState::start(std::span<const double> values, std::span<const std:
         }
         variables.assign(i, list);
     }
-    visit([&](auto& problem) {
-        std::vector<double> w;
-        problem.rebuild_weights(w);
-        offer_variables(problem.dual(w));
-        bounds.offer_weights(problem.primal(w), w);
-    });
 }
 
 void MulticlassState::verify() {

@@ -38,6 +38,10 @@ class MulticlassState {
     void start(std::span<const double> values, std::span<const std::int32_t> which,
                std::span<const std::int64_t> starts, std::span<const double> weights);
 
+    // The same variables, without a look at what they are worth.
+    void assign(std::span<const double> values, std::span<const std::int32_t> which,
+                std::span<const std::int64_t> starts);
+
     // As in BinaryState.
     void verify();
     bool offer_variables(double dual) {

@@ -1,6 +1,7 @@
 // A small dense symmetric positive definite matrix: rank-one updates and the solution of A x = b by Cholesky.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -26,10 +27,12 @@ class SymmetricMatrix {
     std::vector<double> entries_;
 };
 
-// The entries of rows i to i + 3 of the factor in the columns before i, two columns at a time; i is a multiple of 4.
-inline void factorise_four_rows(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::size_t i) {
+// The entries of rows i to i + 3 of the factor in the columns `begin` to `end`, which lie before i, two at a time; all
+// three are even, and the columns before `begin` are known.
+inline void factorise_four_rows(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::size_t i,
+                                std::size_t begin, std::size_t end) {
     double products[8];
-    for (std::size_t j = 0; j < i; j += 2) {
+    for (std::size_t j = begin; j < end; j += 2) {
         dense_products(factor.row(i), factor.row(j), A.size(), j, products);
         const double *first = factor.row(j), *second = factor.row(j + 1);
         for (std::size_t r = 0; r < 4; ++r) {
@@ -40,28 +43,56 @@ inline void factorise_four_rows(const SymmetricMatrix& A, double scale, Symmetri
     }
 }
 
+// The same for one row.
+inline void factorise_row(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::size_t i,
+                          std::size_t begin, std::size_t end) {
+    double* own = factor.row(i);
+    for (std::size_t j = begin; j < end; ++j) {
+        own[j] = (scale * A.row(i)[j] - dense_dot(own, factor.row(j), j)) / factor.row(j)[j];
+    }
+}
+
+// Runs its argument, a function of a number, for all numbers below the first argument, in any order.
+struct OneByOne {
+    template <class Body>
+    void operator()(std::size_t count, const Body& body) const {
+        for (std::size_t k = 0; k < count; ++k) {
+            body(k);
+        }
+    }
+};
+
 // The Cholesky factor of I + scale * A, with `last` instead of the last 1. False when that is not numerically positive
-// definite, or when `stop(work)`, which is told of the multiplications of each row, is true.
-template <class Stop>
-bool factorise_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, double last, const Stop& stop) {
+// definite, or when `stop(work)`, which is told of multiplications, is true. By panels of columns: in the rows below
+// the diagonal the entries of a panel do not depend on each other, so that `for_all` may work on many rows at a time.
+template <class Stop, class ForAll = OneByOne>
+bool factorise_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, double last, const Stop& stop,
+                       const ForAll& for_all = {}) {
+    constexpr std::size_t panel = 64;
     const std::size_t n = A.size();
-    for (std::size_t i = 0; i < n; ++i) {
-        if (stop(i * i / 2)) {
+    for (std::size_t begin = 0; begin < n; begin += panel) {
+        const std::size_t end = std::min(begin + panel, n);
+        if (stop((n - begin) * (begin + panel) * panel / 2)) {
             return false;
         }
-        const std::size_t four = i - i % 4;
-        if (i == four && four + 4 <= n) {
-            factorise_four_rows(A, scale, factor, i);
+        for (std::size_t i = begin; i < end; ++i) {
+            double* own = factor.row(i);
+            const std::size_t four = i - i % 4;
+            if (i == four && four + 4 <= n) {
+                factorise_four_rows(A, scale, factor, i, begin, four);
+            }
+            factorise_row(A, scale, factor, i, four + 4 <= n ? four : begin, i);
+            const double pivot = (i + 1 < n ? 1.0 : last) + scale * A.row(i)[i] - dense_dot(own, own, i);
+            if (!(pivot > 0.0)) {
+                return false;
+            }
+            own[i] = std::sqrt(pivot);
         }
-        double* Li = factor.row(i);
-        for (std::size_t j = four + 4 <= n ? four : 0; j < i; ++j) {
-            Li[j] = (scale * A.row(i)[j] - dense_dot(Li, factor.row(j), j)) / factor.row(j)[j];
+        const std::size_t fours = (n - end) / 4;  // a panel ends at a multiple of four, or there are none
+        for_all(fours, [&](std::size_t k) { factorise_four_rows(A, scale, factor, end + 4 * k, begin, end); });
+        for (std::size_t i = end + 4 * fours; i < n; ++i) {
+            factorise_row(A, scale, factor, i, begin, end);
         }
-        const double pivot = (i + 1 < n ? 1.0 : last) + scale * A.row(i)[i] - dense_dot(Li, Li, i);
-        if (!(pivot > 0.0)) {
-            return false;
-        }
-        Li[i] = std::sqrt(pivot);
     }
     return true;
 }
@@ -83,10 +114,10 @@ inline void solve_factorised(const SymmetricMatrix& factor, std::vector<double>&
 }
 
 // Solves (I + scale * A) x = b in place of b, with `last` instead of the last 1.
-template <class Stop>
+template <class Stop, class ForAll = OneByOne>
 bool solve_shifted(const SymmetricMatrix& A, double scale, SymmetricMatrix& factor, std::vector<double>& b, double last,
-                   const Stop& stop) {
-    if (!factorise_shifted(A, scale, factor, last, stop)) {
+                   const Stop& stop, const ForAll& for_all = {}) {
+    if (!factorise_shifted(A, scale, factor, last, stop, for_all)) {
         return false;
     }
     solve_factorised(factor, b);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "numeric/clones.hpp"
+#include "numeric/compiler.hpp"
 #include "numeric/constant_count.hpp"
 
 namespace maxmargin {
@@ -12,7 +12,7 @@ using I32 = std::int32_t;
 using I64 = std::int64_t;
 
 // Four doubles that may lie anywhere.
-using Block = double __attribute__((vector_size(32), aligned(8), may_alias));
+using Block = double MAXMARGIN_VECTOR(32, 8);
 static_assert(sizeof(Block) == class_block * sizeof(double));
 
 // The scores of `blocks` blocks of classes stay in registers while the row goes by. Two sums for each hide the latency
@@ -50,7 +50,7 @@ MAXMARGIN_INLINE void scores_loop(const Value* values, FeatureOf feature, std::s
     constexpr std::size_t most = 8;
     for (std::size_t first = 0; first < width / class_block; first += most) {
         const std::size_t blocks = std::min(width / class_block - first, most);
-        with_constant_count<most>(blocks, [&](auto count) __attribute__((always_inline)) {
+        with_constant_count<most>(blocks, [&](auto count) MAXMARGIN_ALWAYS_INLINE {
             scores_of_blocks<count()>(values, feature, n, weights + first * class_block, width,
                                       scores + first * class_block);
         });
@@ -80,7 +80,7 @@ MAXMARGIN_INLINE void some_scores_loop(const Value* values, FeatureOf feature, s
     for (; count > 4; count -= 4, classes += 4, scores += 4) {
         some_scores_of<4>(values, feature, n, weights, width, classes, scores);
     }
-    with_constant_count<4>(count, [&](auto constant) __attribute__((always_inline)) {
+    with_constant_count<4>(count, [&](auto constant) MAXMARGIN_ALWAYS_INLINE {
         some_scores_of<constant()>(values, feature, n, weights, width, classes, scores);
     });
 }
@@ -137,7 +137,7 @@ MAXMARGIN_INLINE void add_loop(const Value* values, FeatureOf feature, std::size
     for (; count > 4; count -= 4, classes += 4, changes += 4) {
         add_to_some<4>(values, feature, n, classes, changes, weights, width);
     }
-    with_constant_count<4>(count, [&](auto constant) __attribute__((always_inline)) {
+    with_constant_count<4>(count, [&](auto constant) MAXMARGIN_ALWAYS_INLINE {
         add_to_some<constant()>(values, feature, n, classes, changes, weights, width);
     });
 }
@@ -146,12 +146,10 @@ MAXMARGIN_INLINE void add_loop(const Value* values, FeatureOf feature, std::size
 template <class Index>
 struct SparseFeature {
     const Index* indices;
-    __attribute__((always_inline)) std::size_t operator()(std::size_t k) const {
-        return static_cast<std::size_t>(indices[k]);
-    }
+    MAXMARGIN_ALWAYS_INLINE std::size_t operator()(std::size_t k) const { return static_cast<std::size_t>(indices[k]); }
 };
 struct DenseFeature {
-    __attribute__((always_inline)) std::size_t operator()(std::size_t k) const { return k; }
+    MAXMARGIN_ALWAYS_INLINE std::size_t operator()(std::size_t k) const { return k; }
 };
 
 }  // namespace

@@ -5,8 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
-// Functions that are compiled for several instruction sets (clones.hpp) must swallow what they call.
-#define MAXMARGIN_INLINE inline __attribute__((always_inline))
+#include "numeric/compiler.hpp"
 
 namespace maxmargin {
 

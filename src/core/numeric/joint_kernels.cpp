@@ -1,6 +1,6 @@
 #include "numeric/joint_kernels.hpp"
 
-#include "numeric/clones.hpp"
+#include "numeric/compiler.hpp"
 #include "numeric/constant_count.hpp"
 
 namespace maxmargin {
@@ -9,9 +9,9 @@ namespace {
 constexpr std::size_t lanes_of_block = 4, blocks = joint_width / lanes_of_block;
 
 // Four doubles that may lie anywhere, four comparisons of them, and four signs.
-using Block = double __attribute__((vector_size(32), aligned(8), may_alias));
+using Block = double MAXMARGIN_VECTOR(32, 8);
 using Mask = decltype(Block{} < Block{});
-using Signs = std::int8_t __attribute__((vector_size(4), aligned(1), may_alias));
+using Signs = std::int8_t MAXMARGIN_VECTOR(4, 1);
 
 MAXMARGIN_INLINE Block load(const double* p) {
     return *reinterpret_cast<const Block*>(p);

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "numeric/clones.hpp"
+#include "numeric/compiler.hpp"
 #include "numeric/constant_count.hpp"
 
 namespace maxmargin {
 namespace {
 
 // Four doubles that may lie anywhere.
-using Block = double __attribute__((vector_size(32), aligned(8), may_alias));
+using Block = double MAXMARGIN_VECTOR(32, 8);
 constexpr std::size_t block = 4;
 
 // Sums over `rows` rows and `count` blocks of classes stay in registers while the features go by. The last block ends
@@ -64,7 +64,7 @@ MAXMARGIN_INLINE void all_classes(const Value* values, std::size_t stride, Featu
                                   const double* weights, const double* intercepts, std::size_t classes,
                                   double* scores) {
     if (classes < block) {
-        with_constant_count<block - 1>(classes, [&](auto count) __attribute__((always_inline)) {
+        with_constant_count<block - 1>(classes, [&](auto count) MAXMARGIN_ALWAYS_INLINE {
             add_up_few<rows, count()>(values, stride, feature, n, weights, intercepts, scores);
         });
         return;
@@ -74,7 +74,7 @@ MAXMARGIN_INLINE void all_classes(const Value* values, std::size_t stride, Featu
         const std::size_t end = std::min(first + blocks * block, classes);
         // A group of a single block that overlaps begins before the group does.
         const std::size_t from = end - first < block ? end - block : first;
-        with_constant_count<most>(blocks, [&](auto count) __attribute__((always_inline)) {
+        with_constant_count<most>(blocks, [&](auto count) MAXMARGIN_ALWAYS_INLINE {
             add_up<rows, count()>(values, stride, feature, n, weights + from, intercepts + from, classes,
                                   end - block - from, scores + from);
         });

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "numeric/clones.hpp"
+#include "numeric/compiler.hpp"
 
 namespace maxmargin {
 namespace {
 
 // Eight independent sums: enough for the compiler to keep vector lanes busy without reordering additions on its own.
 template <class Value, class Other>
-inline __attribute__((always_inline)) double dot_loop(const Value* x, const Other* w, std::size_t n) {
+MAXMARGIN_INLINE double dot_loop(const Value* x, const Other* w, std::size_t n) {
     double sums[8] = {};
     std::size_t k = 0;
     for (; k + 8 <= n; k += 8) {
@@ -24,17 +24,28 @@ inline __attribute__((always_inline)) double dot_loop(const Value* x, const Othe
 }
 
 template <class Value>
-inline __attribute__((always_inline)) void axpy_loop(double a, const Value* x, double* w, std::size_t n) {
+MAXMARGIN_INLINE void axpy_loop(double a, const Value* x, double* w, std::size_t n) {
     for (std::size_t k = 0; k < n; ++k) {
         w[k] += a * static_cast<double>(x[k]);
     }
 }
 
+template <class Value>
+inline __attribute__((always_inline)) void axpy_four_loop(const double* a, const Value* const* x, double* w,
+                                                          std::size_t n) {
+    const double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
+    const Value *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
+    for (std::size_t k = 0; k < n; ++k) {
+        w[k] += (a0 * static_cast<double>(x0[k]) + a1 * static_cast<double>(x1[k])) +
+                (a2 * static_cast<double>(x2[k]) + a3 * static_cast<double>(x3[k]));
+    }
+}
+
 // Each entry that is loaded serves several products.
-inline __attribute__((always_inline)) void products_loop(const double* four, const double* two, std::size_t stride,
-                                                         std::size_t n, double* products) {
+MAXMARGIN_INLINE void products_loop(const double* four, const double* two, std::size_t stride, std::size_t n,
+                                    double* products) {
     constexpr std::size_t lanes = 4;
-    using Lanes = double __attribute__((vector_size(lanes * sizeof(double)), aligned(8), may_alias));
+    using Lanes = double MAXMARGIN_VECTOR(lanes * sizeof(double), 8);
     Lanes sums[2][4] = {};
     std::size_t k = 0;
     for (; k + lanes <= n; k += lanes) {
@@ -57,8 +68,8 @@ inline __attribute__((always_inline)) void products_loop(const double* four, con
 }
 
 // In blocks, and as three loops, because these are what vectorises.
-inline __attribute__((always_inline)) double reach_loop(double score, double weight, const double* scores,
-                                                        const double* weights, double* net, std::size_t n) {
+MAXMARGIN_INLINE double reach_loop(double score, double weight, const double* scores, const double* weights,
+                                   double* net, std::size_t n) {
     constexpr std::size_t block = 64;
     double reached[block], sum = 0.0;
     for (std::size_t first = 0; first < n; first += block) {
@@ -73,7 +84,7 @@ inline __attribute__((always_inline)) double reach_loop(double score, double wei
 }
 
 template <class Unsigned, class Index>
-inline __attribute__((always_inline)) std::uint64_t largest_loop(const Index* indices, std::size_t n) {
+MAXMARGIN_INLINE std::uint64_t largest_loop(const Index* indices, std::size_t n) {
     Unsigned largest = 0;
     for (std::size_t k = 0; k < n; ++k) {
         largest = std::max(largest, static_cast<Unsigned>(indices[k]));
@@ -83,7 +94,7 @@ inline __attribute__((always_inline)) std::uint64_t largest_loop(const Index* in
 
 // Counts in blocks, because counters of the indices' own width are the ones that vectorise.
 template <class Index>
-inline __attribute__((always_inline)) std::size_t falls_loop(const Index* indices, std::size_t n) {
+MAXMARGIN_INLINE std::size_t falls_loop(const Index* indices, std::size_t n) {
     constexpr std::size_t block = 4096;
     std::size_t falls = 0;
     for (std::size_t first = 1; first < n; first += block) {
@@ -106,6 +117,12 @@ MAXMARGIN_CLONES double dense_dot(const float* x, const double* w, std::size_t n
 }
 MAXMARGIN_CLONES double dense_dot(const double* x, const double* w, std::size_t n) {
     return dot_loop(x, w, n);
+}
+MAXMARGIN_CLONES void dense_axpy_four(const double* a, const float* const* x, double* w, std::size_t n) {
+    axpy_four_loop(a, x, w, n);
+}
+MAXMARGIN_CLONES void dense_axpy_four(const double* a, const double* const* x, double* w, std::size_t n) {
+    axpy_four_loop(a, x, w, n);
 }
 MAXMARGIN_BLOCK_CLONES void dense_products(const double* four, const double* two, std::size_t stride, std::size_t n,
                                            double* products) {

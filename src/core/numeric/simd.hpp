@@ -14,6 +14,10 @@ double dense_squared_norm(const double* x, std::size_t n);
 void dense_axpy(double a, const float* x, double* w, std::size_t n);
 void dense_axpy(double a, const double* x, double* w, std::size_t n);
 
+// w += a[0] x[0] + ... + a[3] x[3], so that w is read and written once for four rows.
+void dense_axpy_four(const double* a, const float* const* x, double* w, std::size_t n);
+void dense_axpy_four(const double* a, const double* const* x, double* w, std::size_t n);
+
 // products[4 * c + r] = the product of row r of four with row c of two, over the first n entries. The rows of each lie
 // `stride` apart.
 void dense_products(const double* four, const double* two, std::size_t stride, std::size_t n, double* products);

@@ -1,4 +1,5 @@
 #include "rows/packed_rows.hpp"
+#include "numeric/compiler.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,7 @@ ColumnOrder order_columns(const Index* columns, std::size_t stored, std::size_t 
     constexpr std::uint32_t most_counted = 1 << 16;  // columns that occur more often are alike
     std::vector<std::uint32_t> counts(features);
     for (std::size_t k = 0; k < stored; ++k) {
-        __builtin_prefetch(&counts[static_cast<std::size_t>(columns[std::min(k + ahead, stored - 1)])], 1);
+        MAXMARGIN_PREFETCH_TO_WRITE(&counts[static_cast<std::size_t>(columns[std::min(k + ahead, stored - 1)])]);
         ++counts[static_cast<std::size_t>(columns[k])];
     }
     ColumnOrder order;
@@ -110,7 +111,7 @@ double PackedRows::add_row(const Given* x, const Index* columns, std::size_t cou
     double squares = 0.0;
     bool exact = true;
     for (std::size_t k = 0; k < count; ++k) {
-        __builtin_prefetch(rank + columns[std::min(k + ahead, count - 1)]);
+        MAXMARGIN_PREFETCH(rank + columns[std::min(k + ahead, count - 1)]);
         const auto j = static_cast<std::size_t>(columns[k]);
         const std::uint32_t own = rank[j];
         const auto value = static_cast<Value>(x[k]);

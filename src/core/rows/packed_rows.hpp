@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "numeric/compiler.hpp"
 #include "numeric/huge_array.hpp"
 #include "rows/rows.hpp"
 
@@ -65,7 +66,7 @@ class PackedRows {
         }
     }
 
-    void prefetch_start(std::size_t i) const { __builtin_prefetch(&rows_[i]); }
+    void prefetch_start(std::size_t i) const { MAXMARGIN_PREFETCH(&rows_[i]); }
     void prefetch(std::size_t i) const {
         with_view([i](const auto& view) { view.prefetch(i); });
     }

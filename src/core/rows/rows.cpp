@@ -40,21 +40,35 @@ void CsrRows::scores(std::size_t first, std::size_t count, const double* weights
     }
 }
 
-void CsrRows::add_outer(std::size_t i, double scale, SymmetricMatrix& A) const {
-    with_row(i, [&](auto* x, auto* indices, std::size_t count) {
-        for (std::size_t k = 0; k < count; ++k) {
-            const double v = scale * static_cast<double>(x[k]);
-            const auto column = static_cast<std::size_t>(indices[k]);
-            double* own = A.row(column);
-            own[column] += v * static_cast<double>(x[k]);
-            for (std::size_t j = 0; j < k; ++j) {
-                const auto other = static_cast<std::size_t>(indices[j]);
-                const double product = v * static_cast<double>(x[j]);
-                if (other < column) [[likely]] {  // always, where indices increase
-                    own[other] += product;
-                } else {
-                    // A repeated index meets itself on the diagonal, where both halves of the pair land.
-                    A.row(other)[column] += other == column ? 2.0 * product : product;
+void CsrRows::add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
+                         std::size_t last) const {
+    with_view([&](const auto& view) {
+        for (std::size_t n = 0; n < rows.size(); ++n) {
+            const std::size_t start = starts_[rows[n]], count = starts_[rows[n] + 1] - start;
+            const auto* x = view.values + start;
+            const auto* indices = view.indices + start;
+            const bool rises = count_falls(indices, count) == 0;
+            for (std::size_t k = 0; k < count; ++k) {
+                const double v = scales[n] * static_cast<double>(x[k]);
+                const auto column = static_cast<std::size_t>(indices[k]);
+                double* own = A.row(column);
+                const bool is_own = column >= first && column < last;
+                if (is_own) {
+                    own[column] += v * static_cast<double>(x[k]);
+                }
+                if (rises) [[likely]] {
+                    for (std::size_t j = 0; j < k && is_own; ++j) {
+                        own[indices[j]] += v * static_cast<double>(x[j]);
+                    }
+                    continue;
+                }
+                for (std::size_t j = 0; j < k; ++j) {
+                    const auto other = static_cast<std::size_t>(indices[j]);
+                    const std::size_t larger = std::max(column, other);
+                    if (larger >= first && larger < last) {
+                        // A repeated index meets itself on the diagonal, where both halves of the pair land.
+                        A.lower(column, other) += (other == column ? 2.0 : 1.0) * v * static_cast<double>(x[j]);
+                    }
                 }
             }
         }
@@ -128,10 +142,30 @@ void DenseRows::scores(std::size_t first, std::size_t count, const double* weigh
     with_row(first, [&](auto* x) { dense_scores(x, count, features_, weights, intercepts, classes, scores); });
 }
 
-void DenseRows::add_outer(std::size_t i, double scale, SymmetricMatrix& A) const {
-    with_row(i, [&](auto* x) {
-        for (std::size_t k = 0; k < features_; ++k) {
-            dense_axpy(scale * static_cast<double>(x[k]), x, A.row(k), k + 1);
+void DenseRows::add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
+                           std::size_t last) const {
+    with_view([&]<class Value>(const DenseView<Value>& view) {
+        std::size_t n = 0;
+        for (; n + 4 <= rows.size(); n += 4) {
+            const Value* x[4];
+            for (std::size_t r = 0; r < 4; ++r) {
+                x[r] = view.row(rows[n + r]);
+            }
+            for (std::size_t k = first; k < std::min(last, features_); ++k) {
+                double a[4];
+                for (std::size_t r = 0; r < 4; ++r) {
+                    a[r] = scales[n + r] * static_cast<double>(x[r][k]);
+                }
+                if (a[0] != 0.0 || a[1] != 0.0 || a[2] != 0.0 || a[3] != 0.0) {
+                    dense_axpy_four(a, x, A.row(k), k + 1);
+                }
+            }
+        }
+        for (; n < rows.size(); ++n) {
+            const Value* x = view.row(rows[n]);
+            for (std::size_t k = first; k < std::min(last, features_); ++k) {
+                dense_axpy(scales[n] * static_cast<double>(x[k]), x, A.row(k), k + 1);
+            }
         }
     });
 }

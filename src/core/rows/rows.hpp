@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "numeric/cholesky.hpp"
+#include "numeric/compiler.hpp"
 #include "numeric/row_entries.hpp"
 #include "numeric/simd.hpp"
+#include "rows/row_source.hpp"
 
 namespace maxmargin {
 
@@ -26,7 +28,7 @@ inline void prefetch_bytes(const void* begin, std::size_t bytes) {
     const char* p = static_cast<const char*>(begin);
     const char* end = p + std::min(bytes, prefetched_bytes);
     for (; p < end; p += cache_line) {
-        __builtin_prefetch(p);
+        MAXMARGIN_PREFETCH(p);
     }
 }
 
@@ -41,7 +43,7 @@ class RowStarts {
         return narrow_ ? static_cast<std::size_t>(narrow_[i]) : static_cast<std::size_t>(wide_[i]);
     }
     void prefetch(std::size_t i) const {
-        __builtin_prefetch(narrow_ ? static_cast<const void*>(narrow_ + i) : static_cast<const void*>(wide_ + i));
+        MAXMARGIN_PREFETCH(narrow_ ? static_cast<const void*>(narrow_ + i) : static_cast<const void*>(wide_ + i));
     }
 
   private:
@@ -201,8 +203,9 @@ class CsrRows {
     void scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
                 std::size_t classes, double* scores) const;
 
-    // A += scale * x_i x_i', lower triangle.
-    void add_outer(std::size_t i, double scale, SymmetricMatrix& A) const;
+    // A += the sum of scales[k] * x_i x_i' over the rows i = rows[k]; of its lower triangle the rows `first` to `last`.
+    void add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
+                    std::size_t last) const;
 
     // visit(column, value) for every entry; a repeated index is visited again.
     template <class Visit>
@@ -283,7 +286,8 @@ class DenseRows {
                         std::size_t width) const;
     void scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
                 std::size_t classes, double* scores) const;
-    void add_outer(std::size_t i, double scale, SymmetricMatrix& A) const;
+    void add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
+                    std::size_t last) const;
     template <class Visit>
     void for_each(std::size_t i, Visit visit) const {
         with_row(i, [&](auto* x) {

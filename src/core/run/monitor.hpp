@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "run/team.hpp"
+
 namespace maxmargin {
 
 // What a method is to reach, and how far it may go.
@@ -61,6 +63,10 @@ class Monitor {
 
     // Whether reports are to come with the best weights so far; others may have older ones.
     bool wants_weights() const { return wants_weights_; }
+
+    // The threads of a stage; null for one.
+    Team* team() const { return team_; }
+    void work_with(Team* team) { team_ = team; }
 
     double seconds() const { return since(start_); }
     double time_left() const { return time_limit_ - seconds(); }
@@ -197,6 +203,7 @@ class Monitor {
     std::function<bool()> interrupted_;
     double passes_between_reports_, seconds_between_reports_;
     bool wants_weights_;
+    Team* team_ = nullptr;
     double reported_passes_ = 0.0, reported_seconds_ = 0.0;
     std::int64_t epochs_before_ = 0;
     bool reported_ = false;

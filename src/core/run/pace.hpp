@@ -23,7 +23,8 @@ class Pace {
         if (seen_.size() < 2) {
             return 0.0;
         }
-        const auto [passed, gap] = seen_.back();
+        const double passed = seen_.back().first;
+        const double gap = seen_.back().second;
         const auto middle = std::min_element(seen_.begin(), seen_.end() - 1, [&](const auto& a, const auto& b) {
             return std::abs(a.first - 0.5 * passed) < std::abs(b.first - 0.5 * passed);
         });
@@ -43,7 +44,8 @@ class Pace {
         if (!(patience < infinity) || seen_.empty() || seen_.back().second <= tol) {
             return false;
         }
-        const auto [passed, gap] = seen_.back();
+        const double passed = seen_.back().first;
+        const double gap = seen_.back().second;
         const bool hopeless = gap > far && passed >= std::max(first_look, 0.5 * patience);
         return hopeless || (passed >= patience && (seen_.size() < 2 || to_go(tol) > 2.0 * passed));
     }

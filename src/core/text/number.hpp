@@ -14,9 +14,9 @@
 #include <limits>
 #include <system_error>
 
-namespace maxmargin {
+#include "numeric/compiler.hpp"
 
-__extension__ using Wide = unsigned __int128;
+namespace maxmargin {
 
 inline bool is_digit(char c) {
     return static_cast<unsigned char>(c - '0') < 10;
@@ -33,7 +33,7 @@ inline std::uint64_t eight_characters(const char* p, const char* end) {
         std::memcpy(&word, p, static_cast<std::size_t>(end - p));
     }
     if constexpr (std::endian::native == std::endian::big) {
-        word = __builtin_bswap64(word);
+        word = swapped_bytes(word);
     }
     return word;
 }

@@ -1,4 +1,7 @@
-"""``maxmargin bench``: the solvers side by side on the user's own data, and scikit-learn's LinearSVC beside them."""
+"""``maxmargin bench``: the solvers side by side on the user's own data, and scikit-learn's LinearSVC beside them.
+
+With ``--out`` it draws the papers' tables and figures instead (``cli/reproduction.py``).
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,21 @@ from maxmargin.cli.options import (
     LOSSES,
     MULTI_CLASS,
     Positive,
-    data_argument,
     reading,
     talking,
 )
 from maxmargin.cli.training import labels_and_classes
 
 
-@click.command(short_help="Time the solvers on a data file.")
-@data_argument
+@click.command(short_help="Time the solvers on a data file, or reproduce the papers.")
+@click.argument("data", type=click.Path(exists=False, allow_dash=True), required=False, metavar="[DATA | NAME]")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Reproduce the papers instead: results and report.html go here, and what is there is not measured again.",
+)
+@click.option("--quick", is_flag=True, help="With --out: parts of the data, minutes instead of hours.")
 @click.option("--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin.")
 @click.option(
     "--multi-class",
@@ -47,16 +56,29 @@ from maxmargin.cli.training import labels_and_classes
 @click.option("--scikit-learn/--no-scikit-learn", default=True, help="Time scikit-learn's LinearSVC too.")
 @reading
 @talking
-def bench(data: str, scikit_learn: bool, solvers: tuple[str, ...], **given: Any) -> int:
+def bench(
+    data: str | None, out: str | None, quick: bool, scikit_learn: bool, solvers: tuple[str, ...], **given: Any
+) -> int:
     """Time the solvers on DATA, one thread each, and compare the objectives they reach.
 
     The error is how far an objective is above the best lower bound that any solver proved.
+
+    With --out DIR: measure the tables and figures of the papers, all or those whose names begin with NAME (such as
+    paper000 or paper000_table2), and write a report with the papers' claims and the verdicts.
     """
     from maxmargin.cli.output import Bar, Output, table
     from maxmargin.problems.matrix import Matrix
     from maxmargin.training.classification import choose_method
 
     output = Output(given["quiet"], given["as_json"])
+    if out is not None:
+        from maxmargin.cli.reproduction import reproduce
+
+        return reproduce([] if data is None else [data], out, quick, output)
+    if data is None:
+        raise click.UsageError("Missing argument 'DATA': a data file, or --out DIR for the papers' tables and figures.")
+    if quick:
+        raise click.UsageError("--quick is for --out DIR, the papers' tables and figures.")
     solvers = solvers or _all_solvers(given["multi_class"], given["loss"])
     for solver in solvers:
         choose_method(solver, given["multi_class"], given["loss"])

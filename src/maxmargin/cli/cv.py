@@ -9,7 +9,7 @@ import click
 
 from maxmargin.cli.jobs import flat, make_job, values_option
 from maxmargin.cli.loading import check_order, load
-from maxmargin.cli.options import data_argument, reading, talking
+from maxmargin.cli.options import data_argument, memory, reading, talking
 from maxmargin.cli.pictures import draw, plot_option
 from maxmargin.cli.ranking import refuse_classification
 from maxmargin.cli.targets import model_target
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 @classification_loss
 @training
 @reading
+@memory
 @liblinear_option
 @plot_option("the scores against C, with error bars")
 @talking

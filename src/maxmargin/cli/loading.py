@@ -53,7 +53,7 @@ def has_qid(data: str, given: dict[str, Any]) -> bool:
 
 def first_words(data: str, given: dict[str, Any]) -> list[list[bytes]]:
     """The words of the first rows of svmlight text; none of other formats, and of what cannot be read twice."""
-    if data == "-" or read_options(**given).format_of(source(data)) != "svmlight":
+    if not os.path.isfile(data) or read_options(**given).format_of(source(data)) != "svmlight":
         return []
     from maxmargin.io.files import clear_read_errors, decompressed
 

@@ -33,7 +33,7 @@ LOSSES = ("hinge", "squared_hinge", "least_squares")
 REGRESSION_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "least_squares")
 ONE_CLASS_SOLVERS = ("auto", "dcd", "avsf", "online", "newton")
 REGRESSION_SOLVERS = ("auto", "dcd", "avsf", "online", "newton", "pcd")
-DATA_FORMATS = ("svmlight", "npz", "npy", "csv", "tsv", "parquet")
+DATA_FORMATS = ("svmlight", "npz", "npy", "csv", "tsv", "parquet", "blocks")
 
 
 def stacked(*decorators: Callable[[F], F]) -> Callable[[F], F]:
@@ -91,6 +91,13 @@ reading = stacked(
     _labels,
     _no_header,
     click.option("--one-hot", is_flag=True, help="Tables: one feature per category for columns of text."),
+)
+
+#: How much memory may be taken.
+memory = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Folders of blocks: how much memory may be taken in all, such as 2GB.  [default: what is free]",
 )
 
 #: How a data file to predict is read; the rest is known from the model.
@@ -175,6 +182,7 @@ def read_options(**given: Any) -> ReadOptions:
         header=False if given.get("no_header") else None,
         n_jobs=given.get("jobs"),
         multilabel=bool(given.get("multilabel")),
+        memory=given.get("memory"),
     )
 
 

@@ -101,8 +101,10 @@ def predict(data: str, model: str, out: str | None, scores: bool, proba: bool, *
                     assert trained.calibration is not None
                     write(_core.write_numbers(np.ascontiguousarray(trained.calibration.probabilities(values))))
                 elif write is not None:
-                    lines_of = _lines_of(index, names) if trained.multilabel is None else label_lines(values, names)
-                    write(_core.write_numbers(values) if scores or not names else lines_of)
+                    if scores or not names:
+                        write(_core.write_numbers(values))
+                    else:
+                        write(_lines_of(index, names) if trained.multilabel is None else label_lines(values, names))
                 if block.y is None:
                     continue
                 if trained.multilabel is not None:

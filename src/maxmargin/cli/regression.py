@@ -59,7 +59,14 @@ def train_regressor(data: Data, name: str, given: dict[str, Any], output: Output
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
     solution = solve_with_bar(problem, method, given, output)
-    parameters = {
+    return Model.of_regression(
+        problem, solution, regression_parameters(given), feature_names=data.feature_names, source=data.source
+    )
+
+
+def regression_parameters(given: dict[str, Any]) -> dict[str, Any]:
+    """The same training as parameters of LinearSVR, for the model file."""
+    return {
         "loss": given["loss"],
         "epsilon": given["epsilon"],
         "C": given["C"],
@@ -69,7 +76,6 @@ def train_regressor(data: Data, name: str, given: dict[str, Any], output: Output
         "intercept_scaling": given["intercept_scaling"],
         **run_parameters(given),
     }
-    return Model.of_regression(problem, solution, parameters, feature_names=data.feature_names, source=data.source)
 
 
 def _numbers(data: Data, name: str) -> Any:

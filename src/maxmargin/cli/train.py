@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from maxmargin.cli.blocks import streamed_blocks, train_on_blocks
 from maxmargin.cli.loading import check_order, load
 from maxmargin.cli.multilabel import recognise_labels, train_labels, training_fields, training_lines
 from maxmargin.cli.one_class import outlier_fields, outlier_lines, refuse_supervision, train_one_class
@@ -17,6 +18,7 @@ from maxmargin.cli.options import (
     Positive,
     data_argument,
     label_text,
+    memory,
     reading,
     talking,
     tidy,
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     "--time-limit", type=Positive(), metavar="SECONDS", help="Stop training after this time with the best so far."
 )
 @reading
+@memory
 @click.option("--dual", is_flag=True, help="Keep the dual variables in the model file.")
 @click.option("--checkpoint", type=click.Path(), metavar="FILE", help="Keep the state in FILE, to go on if killed.")
 @click.option(
@@ -103,9 +106,9 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     """Train on DATA and write the model to MODEL.
 
     DATA is a file in svmlight format (that of LIBLINEAR, perhaps compressed), .npz, .npy, .csv, .tsv or .parquet,
-    or - for svmlight on standard input. Without MODEL the model goes to the name of DATA with the suffix .mm, in the
-    current folder. More than two classes are trained one against the rest, or by one problem over all of them
-    (--multi-class).
+    or - for svmlight on standard input; or a folder of blocks, for data of any size. Without MODEL the model goes to
+    the name of DATA with the suffix .mm, in the current folder. More than two classes are trained one against the
+    rest, or by one problem over all of them (--multi-class).
 
     Rows of svmlight files may have any number of labels, separated by commas (--multilabel): each label is trained by
     itself, and predictions are such lists.
@@ -127,6 +130,7 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     maxmargin train houses.csv --task regression --label price --epsilon 1000 --no-penalize-intercept
     maxmargin train normal.svm --task one_class --nu 0.05
     maxmargin train queries.svm --task rank -C 100
+    maxmargin train train.blocks model.mm --memory 2GB
     """
     from maxmargin.cli.output import Output
 
@@ -154,6 +158,9 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     _check_checkpoint(given, target, data)
 
     start = time.perf_counter()
+    blocks = streamed_blocks(data, given)
+    if blocks is not None:
+        return train_on_blocks(blocks, target, given, output)
     loaded = load(data, given, output, with_qid=given["task"] == "rank")
     note_qid(context, data, loaded, given, output)
     read = time.perf_counter()
@@ -168,9 +175,9 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     times = {"reading": read - start, "training": done - read, "writing": time.perf_counter() - done}
 
     fields = _summary(loaded, trained, target, given["tol"], times)
-    output.results(fields, _lines(fields))
+    output.results(fields, summary_lines(fields))
     if trained.training is not None and not trained.training.converged:
-        output.say(f"The model is written, but {_shortfall(loaded, trained.training, given)}")
+        output.say(f"The model is written, but {shortfall(trained.training, given, loaded)}")
         return 1
     if given["checkpoint"] is not None:
         os.unlink(given["checkpoint"])  # there is nothing left to go on with
@@ -205,11 +212,14 @@ def _draw(path: str | None, model: Model, tol: float) -> None:
     draw(path, plot, columns=2)
 
 
-def _shortfall(data: Data, training: Training, given: dict[str, Any]) -> str:
+def shortfall(training: Training, given: dict[str, Any], data: Data | None) -> str:
+    """Why a training fell short, and what would help, by a look at the columns of the data if they are at hand."""
     from maxmargin.problems.scaling import describe_scales
     from maxmargin.solvers.solution import describe_shortfall
 
-    scales = describe_scales(data.X, data.feature_names, first=0 if data.source.get("zero_based", True) else 1)
+    scales = None
+    if data is not None:
+        scales = describe_scales(data.X, data.feature_names, first=0 if data.source.get("zero_based", True) else 1)
     limits = {
         "max_iter": f"raise --max-iter (now {given['max_iter']})",
         "time_limit": f"raise --time-limit (now {given['time_limit']} s)",
@@ -305,7 +315,8 @@ def _accuracy(data: Data, model: Model) -> dict[str, Any]:
     return {"classes": model.classes.tolist(), "correct": correct, "accuracy": correct / data.X.shape[0]}
 
 
-def _lines(fields: dict[str, Any]) -> list[str]:
+def summary_lines(fields: dict[str, Any]) -> list[str]:
+    """What there is to say about a training, as text."""
     from maxmargin.cli.output import pairs, seconds
 
     solvers = [fields["solver"]] if isinstance(fields["solver"], str) else sorted(set(fields["solver"]))

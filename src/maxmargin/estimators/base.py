@@ -16,6 +16,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from maxmargin.estimators.on_blocks import block_scores
+from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import NO_CLASSES, Model, Training, linear_scores
 from maxmargin.problems.csr import Csr
@@ -79,6 +81,8 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
     def _scores(self, X: Any) -> Floats:
         """``X @ coef_.T + intercept_`` of rows that are checked first."""
         check_is_fitted(self, "coef_")
+        if isinstance(X, Blocks):
+            return block_scores(X, np.atleast_2d(_dense(self.coef_)), self.intercept_)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         if issparse(self.coef_):  # after sparsify()
             return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
@@ -175,6 +179,8 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         if training is None:
             return
         several = len(training.primal) > 1
+        for name in ("dual_coef_", "support_"):
+            self.__dict__.pop(name, None)
         if training.dual_coef is not None:
             self.dual_coef_ = training.dual_coef.to_scipy()
             support = np.zeros(self.dual_coef_.shape[1], dtype=bool)
@@ -192,16 +198,26 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         self.solver_used_ = training.solvers if several else training.solvers[0]
         self.history_ = training.history if several else training.history[0]
 
+    def _take_blocks(self, blocks: Blocks) -> None:
+        """What scikit-learn notes of the data of a fit."""
+        self.n_features_in_ = blocks.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if blocks.feature_names is not None:
+            self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
+
     def _warn_unless_converged(self, training: Training | None, X: Any) -> None:
+        """Say what the fit fell short of, and name columns on different scales unless ``X`` is None."""
         if training is None or training.converged:
             return
+        if isinstance(X, Blocks):
+            X = X.read(0).X  # the scales of columns are told from some rows
         exit_, certificate = training.worst()
         names = getattr(self, "feature_names_in_", None)
         limits = {
             "max_iter": f"raise max_iter (now {self.max_iter})",
             "time_limit": f"raise time_limit (now {self.time_limit} s)",
         }
-        scales = describe_scales(X, None if names is None else list(names))
+        scales = None if X is None else describe_scales(X, None if names is None else list(names))
         text = describe_shortfall(exit_, certificate, self.tol, limits, scales)
         if text is not None:
             # The level is that of the user's line: past this method, fit and its two decorators.

@@ -12,6 +12,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from maxmargin.estimators.on_blocks import must_load
 from maxmargin.models.model import Training
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.training.incremental import SeenRows, extended
@@ -86,6 +87,7 @@ class IncrementalMixin:
                 "with these rows alone; to add rows to others, hand these over by partial_fit too",
                 stacklevel=4,
             )
+        X, y, sample_weight, _ = must_load("partial_fit", X, y, sample_weight)
         known = _all_classes(classes, getattr(self, "classes_", None) if seen is not None or classes is None else None)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=seen is None

@@ -16,7 +16,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
 from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator
+from maxmargin.estimators.on_blocks import labels_of, loaded
 from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import Model
 from maxmargin.problems.losses import Floats
@@ -25,6 +27,8 @@ from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import solvers_for
 from maxmargin.training.checkpoint import INTERVAL, solve_ranking
+from maxmargin.training.method_choice import narrow_method
+from maxmargin.training.streaming import train_ranker_on_blocks
 
 
 class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
@@ -136,16 +140,18 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: Any, y: Any = None, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> LinearRankSVM:
         """Train on rows ``X`` with ranks ``y``.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
+        X : array or sparse matrix of shape (n_samples, n_features), or Blocks
             float32 and float64, CSR or C-ordered dense, are used where they lie; all else is converted by one copy.
+            `Blocks` are loaded if they fit within their memory limit, and read round by round else.
         y : array of shape (n_samples,)
-            Numbers: a larger one means a higher rank. Their distances do not matter.
+            Numbers: a larger one means a higher rank. Their distances do not matter. Blocks have their own, and their
+            own groups and weights, unless others are given.
         qid : array of shape (n_samples,), default=None
             The group (query) of each row, in any order; only rows of one group form pairs. None is one group.
         sample_weight : array of shape (n_samples,), default=None
@@ -157,6 +163,9 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
             The estimator itself.
         """
         deadline = Deadline(self.time_limit)
+        X, y, sample_weight, qid = loaded(X, y, sample_weight, qid)
+        if isinstance(X, Blocks):
+            return self._fit_blocks(X, y, qid, sample_weight, deadline)
         X, y, weight = checked_ranks(self, X, y, qid, sample_weight)
         begin = time.perf_counter()
         problem = RankingProblem(X, y, self.C, qid=qid, weights=weight)
@@ -183,6 +192,25 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
         self._warn_unless_converged(model.training, X)
         return self
 
+    def _fit_blocks(self, blocks: Blocks, y: Any, qid: Any, sample_weight: Any, deadline: Deadline) -> LinearRankSVM:
+        """Train on rows that are read block by block."""
+        self._take_blocks(blocks)
+        model = train_ranker_on_blocks(
+            blocks,
+            self.get_params(deep=False),
+            narrow_method(self.solver, "ranking", None),
+            y=y,
+            qid=qid,
+            sample_weight=sample_weight,
+            listeners=[self._start_callbacks(blocks, y, qid, sample_weight)],
+            time_limit=deadline.left(),
+        )
+        self._set(model)
+        self._points = None
+        self._with_qid = qid is not None or bool(blocks.manifest["qid"])
+        self._warn_unless_converged(model.training, blocks)
+        return self
+
     def predict(self, X: Any) -> Floats:
         """Scores to order the rows of a group by, the same as `decision_function`.
 
@@ -191,7 +219,7 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
         return self.decision_function(X)
 
     def score(
-        self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: Any, y: Any = None, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
         """Share of the pairs that are in the right order, ties as half: for two ranks in one group the ROC area.
 
@@ -218,6 +246,10 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
             another measure. ``cross_val_score`` and ``GridSearchCV`` hand it on only when asked to by metadata routing
             (``set_fit_request(qid=True).set_score_request(qid=True)``).
         """
+        if isinstance(X, Blocks):
+            qid = X.qid if qid is None else qid
+            sample_weight = X.sample_weight if sample_weight is None else sample_weight
+        y = labels_of(X, y)
         if qid is None and self._knows_groups():
             warnings.warn(
                 "the model was fitted with qid, but score got none, and so it compares rows of different groups with "

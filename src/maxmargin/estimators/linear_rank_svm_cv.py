@@ -13,6 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import StrOptions
 
 from maxmargin.estimators.linear_rank_svm import LinearRankSVM, checked_ranks
+from maxmargin.estimators.on_blocks import must_load
 from maxmargin.estimators.searching import SearchesC, Steps
 from maxmargin.models.model import Model
 from maxmargin.problems.matrix import Matrix
@@ -122,7 +123,7 @@ class LinearRankSVMCV(SearchesC, LinearRankSVM):
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: Any, y: Any = None, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> LinearRankSVMCV:
         """Choose C by cross-validation, then train on all rows.
 
@@ -143,6 +144,7 @@ class LinearRankSVMCV(SearchesC, LinearRankSVM):
             The estimator itself.
         """
         deadline = Deadline(self.time_limit)
+        X, y, sample_weight, qid = must_load("LinearRankSVMCV", X, y, sample_weight, qid)
         X, y, weight = checked_ranks(self, X, y, qid, sample_weight)
         groups = None if qid is None else np.asarray(qid)
         task = Ranking(Matrix(X), y, groups, weight)

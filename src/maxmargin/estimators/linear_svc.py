@@ -22,7 +22,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator, seed_of
 from maxmargin.estimators.incremental import IncrementalMixin
 from maxmargin.estimators.multilabel import MultilabelMixin, is_multilabel_target
+from maxmargin.estimators.on_blocks import labels_of, loaded, must_load
 from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
 from maxmargin.models.calibration import CALIBRATIONS, Calibration, fit_calibration
 from maxmargin.models.model import Model, Training, indicator_of_scores, labels_of_scores, weight_rows
@@ -36,6 +38,7 @@ from maxmargin.solvers.threads import count_threads
 from maxmargin.training.checkpoint import INTERVAL
 from maxmargin.training.classification import MULTI_CLASS, choose_method, measure_of, problems_of, train_classifier
 from maxmargin.training.labels import encode_labels
+from maxmargin.training.streaming import classes_of, train_classifier_on_blocks
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
 
@@ -114,7 +117,8 @@ class LinearSVC(
     warm_start : bool, default=False
         Start from the dual variables of the previous fit. Needs the same rows in the same order.
     n_jobs : int, default=None
-        Threads over classes, for one-versus-rest; None means 1, -1 all processors. The result does not depend on it.
+        Threads; None means 1, -1 all processors. They take the classes of one-versus-rest, and where there are more
+        threads than classes, "newton" shares its loops among them. The result does not depend on it.
     pack : bool, default=True
         Whether a packed copy of large sparse rows may be made where it saves time and memory allows; it is freed at the
         end of the fit. False: no copy, ever.
@@ -241,15 +245,17 @@ class LinearSVC(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> LinearSVC:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> LinearSVC:
         """Train on rows ``X`` with labels ``y``.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
+        X : array or sparse matrix of shape (n_samples, n_features), or Blocks
             float32 and float64, CSR or C-ordered dense, are used where they lie; all else is converted by one copy.
+            `Blocks` are loaded if they fit within their memory limit, and read round by round else.
         y : array of shape (n_samples,), or matrix of shape (n_samples, n_labels)
-            Labels; or a matrix of zeros and ones, dense or sparse, that says which labels each row has.
+            Labels; or a matrix of zeros and ones, dense or sparse, that says which labels each row has. Blocks have
+            their own labels, and their own weights, unless others are given.
         sample_weight : array of shape (n_samples,), default=None
             Weight of each row; 2 is the same as writing the row twice, 0 as leaving it out.
 
@@ -260,6 +266,9 @@ class LinearSVC(
         """
         method = self._method()
         deadline = Deadline(self.time_limit)
+        X, y, sample_weight, _ = loaded(X, y, sample_weight)
+        if isinstance(X, Blocks):
+            return self._fit_blocks(X, y, sample_weight, method, deadline)
         several = is_multilabel_target(y)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", multi_output=several
@@ -276,6 +285,50 @@ class LinearSVC(
         training = self._train(X, y, classes, labels, weight, method=method, deadline=deadline, starts=starts)
         self._warn_unless_converged(training, X)
         return self
+
+    def _fit_blocks(self, blocks: Blocks, y: Any, sample_weight: Any, method: Method, deadline: Deadline) -> LinearSVC:
+        """Train on rows that are read block by block."""
+        classes = classes_of(blocks, y)
+        self._take_blocks(blocks)
+        self._seen = None
+        problems = problems_of(self.multi_class, len(classes))
+        model = train_classifier_on_blocks(
+            blocks,
+            self.get_params(deep=False),
+            method,
+            classes,
+            y=y,
+            sample_weight=sample_weight,
+            listeners=self._start_callbacks(blocks, y, sample_weight, classes, problems),
+            time_limit=deadline.left(),
+            seed=seed_of(self.random_state),
+        )
+        self._set(model)
+        if len(problems) > 1:
+            self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=blocks, y=y)
+        self._warn_unless_converged(model.training, blocks)
+        return self
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """The share of rows that get their own label.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or Blocks
+            Rows.
+        y : array of shape (n_samples,)
+            Their labels. Blocks have their own, and their own weights, unless others are given.
+        sample_weight : array of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        if isinstance(X, Blocks) and sample_weight is None:
+            sample_weight = X.sample_weight
+        return float(super().score(X, labels_of(X, y), sample_weight))
 
     def _train(
         self,
@@ -414,6 +467,7 @@ class LinearSVC(
             raise ValueError(f"method={method!r} is unknown; choose from {list(CALIBRATIONS)}")
         if is_multilabel_target(y):
             raise ValueError("calibrated needs one label for each row; y is an indicator matrix of several labels")
+        X, y, sample_weight, _ = must_load("a calibration", X, y, sample_weight)
         self.fit(X, y, sample_weight)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         classes, labels = check_classes(y)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.estimators.base import seed_of
 from maxmargin.estimators.linear_svc import LinearSVC, check_classes
+from maxmargin.estimators.on_blocks import must_load
 from maxmargin.estimators.searching import SearchesC, Steps, scorer_of
 from maxmargin.models.calibration import CALIBRATIONS, fit_calibration
 from maxmargin.models.model import Model, labels_of_scores
@@ -180,7 +181,7 @@ shrinking, pack, random_state
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> LinearSVCCV:
         """Choose C by cross-validation, then train on all rows.
 
@@ -203,6 +204,7 @@ shrinking, pack, random_state
         method = self._method()
         self._check_proofs()
         deadline = Deadline(self.time_limit)
+        X, y, sample_weight, _ = must_load("LinearSVCCV", X, y, sample_weight)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         classes, labels = check_classes(y)
         check_consistent_length(X, groups)

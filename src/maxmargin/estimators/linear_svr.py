@@ -13,7 +13,10 @@ from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from maxmargin.estimators.base import seed_of
+from maxmargin.estimators.on_blocks import labels_of, loaded
 from maxmargin.estimators.single import SingleProblemEstimator
+from maxmargin.io.blocks import Blocks
 from maxmargin.models.model import Model
 from maxmargin.problems.losses import REGRESSION_LOSSES, Floats
 from maxmargin.problems.regression import RegressionProblem, regression_loss
@@ -21,6 +24,7 @@ from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import SOLVERS
 from maxmargin.training.method_choice import narrow_method
+from maxmargin.training.streaming import train_regression_on_blocks
 
 
 class LinearSVR(RegressorMixin, SingleProblemEstimator):
@@ -173,15 +177,16 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> LinearSVR:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> LinearSVR:
         """Train on rows ``X`` with targets ``y``.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
+        X : array or sparse matrix of shape (n_samples, n_features), or Blocks
             float32 and float64, CSR or C-ordered dense, are used where they lie; all else is converted by one copy.
+            `Blocks` are loaded if they fit within their memory limit, and read round by round else.
         y : array of shape (n_samples,)
-            The numbers to predict.
+            The numbers to predict. Blocks have their own, and their own weights, unless others are given.
         sample_weight : array of shape (n_samples,), default=None
             Weight of each row; 2 is the same as writing the row twice, 0 as leaving it out.
 
@@ -192,6 +197,9 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         """
         method = self._method()
         deadline = Deadline(self.time_limit)
+        X, y, sample_weight, _ = loaded(X, y, sample_weight)
+        if isinstance(X, Blocks):
+            return self._fit_blocks(X, y, sample_weight, method, deadline)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", y_numeric=True)
         C: Any = float(self.C)
         if sample_weight is not None:
@@ -215,6 +223,50 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         )
         self._warn_unless_converged(model.training, X)
         return self
+
+    def _fit_blocks(self, blocks: Blocks, y: Any, sample_weight: Any, method: Method, deadline: Deadline) -> LinearSVR:
+        """Train on rows that are read block by block."""
+        self._take_blocks(blocks)
+        bias = self.intercept_scaling if self.fit_intercept else 0.0
+        progress = self._progress(
+            {"X": blocks, "y": y, "metadata": {"sample_weight": sample_weight}},
+            lambda weights: {"coef_": weights[:-1], "intercept_": bias * weights[-1:]},
+        )
+        model = train_regression_on_blocks(
+            blocks,
+            self.get_params(deep=False),
+            regression_loss(self.loss, self.epsilon),
+            method,
+            y=y,
+            sample_weight=sample_weight,
+            listeners=[progress],
+            time_limit=deadline.left(),
+            seed=seed_of(self.random_state),
+        )
+        self._set(model)
+        self._warn_unless_converged(model.training, blocks)
+        return self
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """The coefficient of determination, R^2.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or Blocks
+            Rows.
+        y : array of shape (n_samples,)
+            Their true numbers. Blocks have their own, and their own weights, unless others are given.
+        sample_weight : array of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for the best constant.
+        """
+        if isinstance(X, Blocks) and sample_weight is None:
+            sample_weight = X.sample_weight
+        return float(super().score(X, labels_of(X, y), sample_weight))
 
     def predict(self, X: Any) -> Floats:
         """The numbers that the model predicts.

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from maxmargin.estimators.base import DecisionMixin
+from maxmargin.estimators.on_blocks import must_load
 from maxmargin.estimators.single import SingleProblemEstimator
 from maxmargin.models.model import INLIER_OR_NOT, Model
 from maxmargin.problems.losses import Floats
@@ -145,6 +146,7 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
             self.solver, "one_class", OneClassProblem.loss, penalize_bias=False, shrinking=self.shrinking
         )
         deadline = Deadline(self.time_limit)
+        X, _, sample_weight, _ = must_load("OneClassSVM", X, y, sample_weight)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         C: Any = 1.0
         if sample_weight is not None:

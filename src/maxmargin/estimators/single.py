@@ -33,15 +33,7 @@ class SingleProblemEstimator(CertifiedEstimator):
     ) -> tuple[Model, Solution]:
         """Callbacks hear of the fit's arguments, ``told``, and of the fitted ``attributes`` that weights stand for."""
         start = self._start(problem)
-        context = self._init_callback_context(max_subtasks=STEPS, sequential_subtasks=True)
-        progress = Progress(
-            context if hasattr(self, "_skl_callbacks") else None,
-            self,
-            self.tol,
-            told,
-            attributes,
-            printer() if self.verbose else None,
-        )
+        progress = self._progress(told, attributes)
         progress.begin()
         solution = solve(
             problem,
@@ -58,6 +50,18 @@ class SingleProblemEstimator(CertifiedEstimator):
         self._set(model)
         progress.end()
         return model, solution
+
+    def _progress(self, told: dict[str, Any], attributes: Callable[[Floats], dict[str, Any]]) -> Progress:
+        """Who tells callbacks."""
+        context = self._init_callback_context(max_subtasks=STEPS, sequential_subtasks=True)
+        return Progress(
+            context if hasattr(self, "_skl_callbacks") else None,
+            self,
+            self.tol,
+            told,
+            attributes,
+            printer() if self.verbose else None,
+        )
 
     def _start(self, problem: Problem) -> Floats | None:
         """The dual variables of the previous fit."""

@@ -1,4 +1,4 @@
-"""Any data file as rows and labels, by its suffix: svmlight, .npz, .npy, CSV, Parquet.
+"""Any data file as rows and labels, by its suffix: svmlight, .npz, .npy, CSV, Parquet; and folders of blocks.
 
 `read_data` reads a file to train on; `iter_data` reads a file to predict in blocks of rows, the way the model's own
 training data were read.
@@ -25,8 +25,9 @@ SUFFIXES = {
     ".tsv": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".blocks": "blocks",
 }
-FORMATS = ("svmlight", "npz", "npy", "csv", "tsv", "parquet")
+FORMATS = ("svmlight", "npz", "npy", "csv", "tsv", "parquet", "blocks")
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,8 @@ class ReadOptions:
         Threads, for svmlight.
     multilabel : bool
         For svmlight: rows have any number of labels; ``Data.y`` is then a list of tuples.
+    memory : int, str or None
+        For blocks: the memory limit.
     """
 
     format: str | None = None
@@ -104,6 +107,7 @@ class ReadOptions:
     header: bool | None = None
     n_jobs: int | None = None
     multilabel: bool = False
+    memory: int | str | None = None
 
     def format_of(self, path: PathLike | Any) -> str:
         """The format of a file, with an error for options that it cannot honour."""
@@ -124,16 +128,22 @@ class ReadOptions:
             "one_hot": self.one_hot,
             "header": self.header is not None,
             "multilabel": self.multilabel,
+            "memory": self.memory is not None,
         }
         works = {
             "svmlight": {"zero_based", "n_features", "max_errors", "multilabel"},
             "npz": {"labels"},
             "npy": {"label", "labels"},
             "parquet": {"label", "one_hot"},
+            "blocks": {"memory"},
         }.get(known, {"label", "one_hot", "header"})
+        if known == "blocks" and self.dtype is not None:
+            raise ValueError("--dtype does not apply to blocks data, which have the type that they were written with")
         for option, is_given in given.items():
             if is_given and option not in works:
                 words = {"header": "--no-header"}.get(option, f"--{option.replace('_', '-')}")
+                if option == "memory":
+                    raise ValueError(f"{words} applies to folders of blocks, not to {path}; see  maxmargin convert")
                 raise ValueError(f"{words} does not apply to {known} data")
         return known
 
@@ -186,6 +196,8 @@ def read_data(
             progress=progress,
         )
         return Data(parsed.X, parsed.y, source={"zero_based": parsed.zero_based}, qid=parsed.qid)
+    if known == "blocks":
+        return _read_blocks(path, options, need_labels)
     if known in ("npz", "npy"):
         from maxmargin.io.arrays import read_npy, read_npz
 
@@ -219,6 +231,14 @@ def iter_data(path: PathLike | Any, model: Model, options: ReadOptions) -> Itera
             raise ValueError(f"{path}: the data have {data.X.shape[1]} features, the model {features}")
         else:
             yield data
+    elif known == "blocks":
+        from maxmargin.io.blocks import Blocks
+
+        blocks = Blocks(path)
+        for block in blocks.blocks(ahead=2):
+            X, dropped = block.X.with_columns(features)
+            done = (block.begin + X.shape[0]) / blocks.shape[0]
+            yield Data(X, block.y, done=done, dropped=dropped, qid=block.qid)
     elif known == "npy":
         from maxmargin.io.arrays import iter_npy
 
@@ -227,6 +247,26 @@ def iter_data(path: PathLike | Any, model: Model, options: ReadOptions) -> Itera
         from maxmargin.io.tables import iter_table
 
         yield from iter_table(path, known, model, options)
+
+
+def _read_blocks(path: Any, options: ReadOptions, need_labels: bool) -> Data:
+    """All rows of a folder of blocks, if they fit within the memory limit."""
+    from maxmargin.io.blocks import Blocks
+    from maxmargin.problems.csr import Csr
+
+    blocks = Blocks(path, options.memory)
+    if need_labels and not blocks.has_labels:
+        raise ValueError(f"{path}: there are no labels")
+    if blocks.manifest["weights"]:
+        raise ValueError(f"{path} has weights of rows, which only 'train' and the estimators of Python take")
+    if not blocks.fits:
+        raise ValueError(
+            f"{path} has {blocks.nbytes / 2**20:,.0f} MB of rows, which do not fit within the memory limit; 'train', "
+            "'predict' and the estimators of Python take data of any size"
+        )
+    X = blocks.load()
+    rows = Csr(X.data, X.indices, X.indptr, blocks.shape)
+    return Data(rows, blocks.y, blocks.feature_names, blocks.source, qid=blocks.qid)
 
 
 def _iter_svmlight(path: Any, model: Model, options: ReadOptions) -> Iterator[Data]:

@@ -249,6 +249,38 @@ def iter_svmlight(
         yield Parsed(X, y, numbers, zero_based, result["dropped"]), len(text)
 
 
+def iter_text_blocks(
+    path: PathLike,
+    *,
+    dtype: DTypeLike,
+    n_features: int | None,
+    zero_based: bool | str,
+    max_errors: int = 1,
+    n_jobs: int | None = None,
+    skip: int = 0,
+    block: int = BLOCK,
+) -> Iterator[tuple[Parsed | None, int, int | None]]:
+    """Blocks of rows of a file of which neither the number of features nor the base need be known.
+
+    Each comes with the bytes of text it took, and with the smallest index in it (None without any). With
+    ``zero_based="auto"`` text is taken for one-based, so that an index 0 becomes -1. The first ``skip`` blocks are not
+    parsed and come as None. The number of columns is that of the block alone, unless it is given.
+    """
+    options = _check(dtype, n_features, zero_based, None, False, max_errors, n_jobs)
+    name = _name(path)
+    limit = None if n_features is None else n_features - (zero_based is True)
+    base = int(zero_based is not True)
+    for number, (text, first_line, _) in enumerate(_texts(path, name, block)):
+        if number < skip:
+            yield None, len(text), None
+            continue
+        result = _parse(text, name, first_line, options, limit, zero_based is not False, base)
+        columns = result["largest"] + 1 - base if n_features is None else n_features
+        X = Csr(result["data"], result["indices"], result["indptr"], (len(result["indptr"]) - 1, max(columns, 0)))
+        smallest = result["smallest"] if len(result["data"]) else None
+        yield Parsed(X, result["labels"], _query_numbers([result], name), base == 0, 0), len(text), smallest
+
+
 def _check(
     dtype: DTypeLike,
     n_features: int | None,

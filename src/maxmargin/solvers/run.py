@@ -82,7 +82,7 @@ class Run:
     ----------
     recorder : Recorder
         Who hears the reports.
-    tol, max_iter, seed, time_limit, stop, report_passes, report_seconds, pack
+    tol, max_iter, seed, time_limit, stop, report_passes, report_seconds, pack, n_jobs
         As in ``solve``.
     with_weights : bool
         Whether reports carry weights, and the state knows the best ones when it is reported.
@@ -101,6 +101,7 @@ class Run:
         report_seconds: float | None = None,
         pack: bool = True,
         with_weights: bool = True,
+        n_jobs: int = 1,
     ) -> None:
         self.pack = pack
         self.recorder = recorder
@@ -118,6 +119,7 @@ class Run:
             report_passes or 0.0,
             report_seconds or 0.0,
             with_weights=with_weights,
+            threads=n_jobs,
         )
 
     def time_left(self) -> float:

@@ -18,6 +18,7 @@ from maxmargin.solvers.method import Exit, Method, Stage
 from maxmargin.solvers.methods import method_of, method_to_json
 from maxmargin.solvers.run import Callback, Recorder, Run
 from maxmargin.solvers.solution import Snapshot, Solution
+from maxmargin.solvers.threads import count_threads
 
 
 def solve(
@@ -70,7 +71,8 @@ def solve(
     stop : StopFlag, optional
         Setting it from another thread stops the solver.
     n_jobs : int, optional
-        Threads for this one problem. Methods work on one thread: None or 1.
+        Threads for this one problem; None means 1, -1 all processors. "newton" for binary problems and regression
+        shares its loops among them, with the same bits for any number; other methods work on one.
     report_passes, report_seconds : float, optional
         Evaluate and report at least as often as this, in passes over the data or in seconds of work, at the end of an
         epoch, step or cut. By default methods evaluate when it pays. ``Report.check_seconds`` tells what it costs.
@@ -99,8 +101,6 @@ def solve(
     (True, True)
     """
     method = method_of(solver, problem.kind, getattr(problem, "loss", None), getattr(problem, "penalize_bias", True))
-    if n_jobs not in (None, 1):
-        raise ValueError(f"n_jobs={n_jobs}: one problem is solved by one thread; leave it at 1")
     if not keep_seconds > 0:
         raise ValueError(f"keep_seconds must be positive, not {keep_seconds}")
     limits = checked_limits(
@@ -112,6 +112,7 @@ def solve(
         report_passes=report_passes,
         report_seconds=report_seconds,
         pack=pack,
+        n_jobs=n_jobs,
     )
     return Call(problem, method, start, callback, keep, keep_seconds, **limits).finish()
 
@@ -126,6 +127,7 @@ def checked_limits(
     report_passes: float | None = None,
     report_seconds: float | None = None,
     pack: bool = True,
+    n_jobs: int | None = None,
 ) -> dict[str, Any]:
     """The limits of a `Run`; those that make no sense are errors."""
     if not tol >= 0:
@@ -152,6 +154,7 @@ def checked_limits(
         "report_passes": report_passes,
         "report_seconds": report_seconds,
         "pack": bool(pack),
+        "n_jobs": count_threads(n_jobs),
     }
 
 

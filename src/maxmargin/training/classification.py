@@ -230,7 +230,7 @@ def train_classifier(
     time_limit : float, optional
         Seconds for all problems together.
     n_jobs : int, default=1
-        Threads over problems.
+        Threads over problems; those that are left over work on the problems.
     stop : StopFlag, optional
         Setting it from another thread ends the training.
     checkpoint : path, optional
@@ -340,6 +340,7 @@ def solve_all(
             "time_limit": None if time_left is None else time_left / rounds,
             "seed": (seed + group.start * 0x9E3779B97F4A7C15) % 2**63,  # all different and far apart
             "stop": stop,
+            "n_jobs": max(n_jobs // len(groups), 1),
             **options,
         }
         if deadline.is_over() and group.start > 0 and own_starts.count(None) == len(own_starts):

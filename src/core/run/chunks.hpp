@@ -1,0 +1,73 @@
+// Loops by fixed chunks: what is summed up is summed up chunk by chunk, in their order, so that the result has the same
+// bits for any number of threads.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <vector>
+
+#include "run/team.hpp"
+
+namespace maxmargin {
+
+class Chunks {
+  public:
+    // Of `items` that take `work` in all, in stored values; each chunk has a sum of `width` numbers of its own, which
+    // must be little beside its work.
+    Chunks(std::size_t items, std::size_t work, std::size_t width = 1)
+        : items_(items),
+          work_(work),
+          count_(std::clamp(work / (least_work + worth * width), std::size_t{1},
+                            std::clamp(items, std::size_t{1}, most))) {}
+
+    std::size_t count() const { return count_; }
+    std::size_t begin(std::size_t chunk) const { return items_ * chunk / count_; }
+
+    // body(chunk, begin, end) for each, in the threads of a team if there is one and it pays.
+    template <class Body>
+    void for_each(Team* team, const Body& body) const {
+        if (team == nullptr || count_ == 1 || work_ < worth_waking) {
+            for (std::size_t chunk = 0; chunk < count_; ++chunk) {
+                body(chunk, begin(chunk), begin(chunk + 1));
+            }
+            return;
+        }
+        std::atomic<std::size_t> next{0};
+        team->run([&](std::size_t) {
+            for (std::size_t chunk = next++; chunk < count_; chunk = next++) {
+                body(chunk, begin(chunk), begin(chunk + 1));
+            }
+        });
+    }
+
+  private:
+    static constexpr std::size_t most = 64;
+    static constexpr std::size_t least_work = std::size_t{1} << 14;  // of a chunk
+    static constexpr std::size_t worth = 16;                         // of its work for each number of its sum
+    static constexpr std::size_t worth_waking = std::size_t{1} << 18;
+
+    std::size_t items_, work_, count_;
+};
+
+// A vector for each chunk, and their sum.
+class ChunkSums {
+  public:
+    ChunkSums(const Chunks& chunks, std::size_t width) : width_(width), sums_(chunks.count() * width) {}
+
+    double* of(std::size_t chunk) { return sums_.data() + chunk * width_; }
+
+    void add_to(std::vector<double>& total) const {
+        for (std::size_t begin = 0; begin < sums_.size(); begin += width_) {
+            for (std::size_t j = 0; j < width_; ++j) {
+                total[j] += sums_[begin + j];
+            }
+        }
+    }
+
+  private:
+    std::size_t width_;
+    std::vector<double> sums_;
+};
+
+}  // namespace maxmargin

@@ -1,0 +1,136 @@
+"""One problem in several threads: the same bits for any number of them, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from maxmargin import BinaryProblem, LinearSVC, RegressionProblem, solve
+
+
+def make_rows(kind: str, n: int, d: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(n + d)
+    X = rng.standard_normal((n, d)) * np.exp(rng.standard_normal(d))
+    y = np.where(X @ rng.standard_normal(d) + rng.standard_normal(n) > 0, 1, -1)
+    if kind == "float32":
+        return X.astype(np.float32), y
+    if kind.startswith("csr"):
+        S = sparse.csr_array(np.where(rng.random((n, d)) < 0.4, X, 0.0))
+        if kind == "csr with repeats":  # every row has its first index twice, and not in order
+            indices, data, starts = [], [], [0]
+            for i in range(n):
+                own = slice(S.indptr[i], S.indptr[i + 1])
+                indices += [*S.indices[own][::-1].tolist(), *S.indices[own][:1].tolist()]
+                data += [*S.data[own][::-1].tolist(), *S.data[own][:1].tolist()]
+                starts.append(len(indices))
+            return sparse.csr_array((np.array(data), np.array(indices), np.array(starts)), shape=(n, d)), y
+        return S, y
+    return X, y
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "least_squares"])
+@pytest.mark.parametrize("shape", [(8000, 60), (700, 500)], ids=str)
+@pytest.mark.parametrize("kind", ["dense", "float32", "csr", "csr with repeats"])
+def test_newton_gives_the_same_bits_for_any_number_of_threads(kind: str, shape: tuple[int, int], loss: str) -> None:
+    X, y = make_rows(kind, *shape)
+    weights = np.random.default_rng(3).integers(0, 3, shape[0]).astype(float)
+    problem = BinaryProblem(X, y, 0.01 * weights, loss=loss)
+    solutions = [solve(problem, "newton", tol=1e-6, n_jobs=n_jobs) for n_jobs in (1, 2, 5)]
+    assert solutions[0].converged
+    certificate = problem.certificate(solutions[0].weights, solutions[0].alpha)
+    assert certificate.gap <= 1.001e-6
+    for other in solutions[1:]:
+        assert np.array_equal(solutions[0].weights, other.weights)
+        assert np.array_equal(solutions[0].alpha, other.alpha)
+
+
+@pytest.mark.parametrize("penalize_bias", [True, False])
+def test_regression_gives_the_same_bits_for_any_number_of_threads(penalize_bias: bool) -> None:
+    X, _ = make_rows("dense", 6000, 50)
+    y = X @ np.arange(50.0) + np.random.default_rng(0).standard_normal(6000)
+    options = {"loss": "epsilon_insensitive", "epsilon": 0.1, "bias": 1.0, "penalize_bias": penalize_bias}
+    problem = RegressionProblem(X, y, 0.1, **options)
+    one, three = (solve(problem, "newton", tol=1e-5, n_jobs=n_jobs) for n_jobs in (1, 3))
+    assert one.converged
+    assert np.array_equal(one.weights, three.weights)
+    assert np.array_equal(one.alpha, three.alpha)
+
+
+def test_the_estimator_gives_the_same_model_for_any_number_of_threads() -> None:
+    X, y = make_rows("csr", 8000, 60)
+    three = np.where(X[:, [0]].toarray().ravel() > 1, 2, y)
+    for labels in (y, three):
+        one, five = (LinearSVC(C=0.01, n_jobs=n_jobs).fit(X, labels) for n_jobs in (1, 5))
+        assert np.array_equal(one.coef_, five.coef_)
+        assert one.duality_gap_.tolist() == five.duality_gap_.tolist() if len(one.coef_) > 1 else True
+
+
+def count_threads_of_process() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads of a process are counted on Linux only")
+def test_no_thread_is_left_behind() -> None:
+    X, y = make_rows("dense", 8000, 60)
+    solve(BinaryProblem(X, y, 0.01), "newton", n_jobs=1)
+    before = count_threads_of_process()
+    solve(BinaryProblem(X, y, 0.01), "newton", n_jobs=4)
+    assert count_threads_of_process() == before
+
+
+def test_a_limit_and_a_callback_end_a_fit_in_threads() -> None:
+    X, y = make_rows("dense", 8000, 60)
+    problem = BinaryProblem(X, y, 10.0, loss="hinge")
+    cut_short = solve(problem, "newton", tol=0, time_limit=0.001, n_jobs=3)
+    assert cut_short.exit == "time_limit"
+    assert cut_short.certificate.primal <= problem.primal(np.zeros(61))
+    stopped = solve(problem, "newton", tol=0, callback=lambda report, _: report.epoch >= 2, n_jobs=3)
+    assert stopped.exit == "stopped"
+
+    def fail(report: Any, weights: Any) -> bool:
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        solve(problem, "newton", tol=0, callback=fail, n_jobs=3)
+
+
+def test_fits_in_threads_of_their_own_may_have_several_each() -> None:
+    X, y = make_rows("dense", 4000, 80)
+    problem = BinaryProblem(X, y, 0.01)
+    expected = solve(problem, "newton").weights
+    found: list[Any] = [None] * 4
+
+    def work(k: int) -> None:
+        found[k] = solve(BinaryProblem(X, y, 0.01), "newton", n_jobs=2).weights
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(expected, weights) for weights in found)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_may_fork_after_a_fit_in_threads() -> None:
+    X, y = make_rows("dense", 8000, 60)
+    problem = BinaryProblem(X, y, 0.01)
+    expected = solve(problem, "newton", n_jobs=2).weights
+    child = os.fork()
+    if child == 0:
+        same = np.array_equal(solve(problem, "newton", n_jobs=2).weights, expected)
+        os._exit(0 if same else 1)
+    end = time.monotonic() + 60
+    while (waited := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
+        time.sleep(0.01)
+    if waited[0] == 0:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert waited == (child, 0)
