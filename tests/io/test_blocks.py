@@ -285,7 +285,7 @@ def test_a_manifest_is_not_believed(folder, change, message):
         open_blocks(folder)
 
 
-@pytest.mark.parametrize("change", ["offsets", "dtype", "shape", "columns", "rows"])
+@pytest.mark.parametrize("change", ["offsets", "dtype", "shape", "columns", "rows", "nan"])
 def test_blocks_whose_checksum_was_made_to_fit_do_no_harm(folder, change):
     """What is hostile on purpose is an error as well, never a crash."""
     from hashlib import sha256
@@ -297,6 +297,9 @@ def test_blocks_whose_checksum_was_made_to_fit_do_no_harm(folder, change):
     if change == "columns":
         place = json.loads(header)["indices"]["data_offsets"][0] + 8 + length
         contents = contents[:place] + b"\xff\xff\xff\x7f" + contents[place + 4 :]
+    elif change == "nan":
+        place = json.loads(header)["data"]["data_offsets"][0] + 8 + length
+        contents = contents[:place] + b"\xff" * 8 + contents[place + 8 :]
     elif change == "rows":
         place = json.loads(header)["indptr"]["data_offsets"][0] + 16 + length
         contents = contents[:place] + b"\xff" * 7 + b"\x7f" + contents[place + 8 :]

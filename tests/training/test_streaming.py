@@ -220,6 +220,17 @@ def test_a_class_that_most_blocks_lack_is_learned(stream):
     assert model.score(X, y) == pytest.approx(LinearSVC(C=0.1).fit(X, y).score(X, y), abs=0.01)
 
 
+def test_more_blocks_than_rows_in_each_are_fine(stream):
+    X, y = make(rows=40)
+    blocks = stream(X, y, block_bytes=1)
+    assert blocks.n_blocks == 40
+    exact = LinearSVC(tol=1e-9).fit(X, y).primal_objective_
+    for solver in ("dcd", "newton"):
+        model = LinearSVC(solver=solver).fit(blocks)
+        assert model.converged_
+        assert model.primal_objective_ == pytest.approx(exact, rel=1e-3)
+
+
 def test_a_part_without_a_class_is_a_problem_of_the_others(stream):
     X, y = make(rows=300, classes=3)
     model = LinearSVC().fit(stream(X, y)[y < 2])

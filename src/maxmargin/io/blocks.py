@@ -418,10 +418,13 @@ class Blocks:
         length = int.from_bytes(contents[:8].tobytes(), "little")
         header = contents[8 : 8 + min(length, len(contents))].tobytes()
         places = _places(header, name, len(contents) - 8 - length)
-        return {
+        tensors = {
             key: contents[8 + length + begin : 8 + length + end].view(dtype).reshape(shape)
             for key, (dtype, shape, begin, end) in places.items()
         }
+        if first and "data" in tensors and not np.isfinite(tensors["data"]).all():
+            raise BlocksError(f"{name}: X contains NaN or infinity; write the folder anew without such rows")
+        return tensors
 
 
 def _rows_of(X: Csr, rows: NDArray[np.int64]) -> Csr:
