@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
-from maxmargin import BinaryProblem, load_model, save_model, solve
+from maxmargin import BinaryProblem, load_model, open_blocks, save_model, solve, write_blocks
 from maxmargin.dask import LinearSVC
 
 from ..conftest import LOSS_NAMES, random_problem
@@ -217,3 +217,17 @@ def test_data_in_memory_are_refused_with_advice(client):
 def test_labels_in_memory_are_cut_like_the_rows(client):
     X, y = random_problem(rows=40, features=3, seed=14)
     assert_solved(LinearSVC().fit(da.from_array(X, chunks=(15, -1)), y), X, y)
+
+
+def test_workers_read_a_folder_of_blocks_for_themselves(client, tmp_path):
+    X, y = random_problem(rows=90, features=4, seed=15)
+    folder = tmp_path / "data.blocks"
+    write_blocks([(X[a : a + 30], y[a : a + 30]) for a in range(0, 90, 30)], folder)
+    blocks = open_blocks(folder)
+    assert_solved(LinearSVC().fit(blocks), X, y)
+    with pytest.raises(ValueError, match="y comes from the folder of blocks; leave it out"):
+        LinearSVC().fit(blocks, y)
+    with pytest.raises(ValueError, match="only the whole folder"):
+        LinearSVC().fit(blocks[:20])
+    with pytest.raises(ValueError, match="y is missing"):
+        LinearSVC().fit(da.from_array(X, chunks=(30, -1)))

@@ -1,11 +1,13 @@
 """Dask collections as lists of blocks, and what each block must be.
 
-Taken are dask arrays (of numpy or of scipy's sparse chunks), dask dataframes, and lists of delayed blocks. A block is
-checked by the task that makes it, so that an error names the block.
+Taken are dask arrays (of numpy or of scipy's sparse chunks), dask dataframes, lists of delayed blocks, and folders
+of blocks that each worker reads for itself. A block is checked by the task that makes it, so that an error names
+the block.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import dask
@@ -15,9 +17,10 @@ import scipy.sparse as sp
 from dask.base import is_dask_collection
 from dask.delayed import Delayed
 
+from maxmargin.io.blocks import Blocks, open_blocks
 from maxmargin.solvers.block import Block, aligned
 
-TAKEN = "a dask array, a dask dataframe, or a list of delayed blocks"
+TAKEN = "a dask array, a dask dataframe, a list of delayed blocks, or a folder of blocks (open_blocks)"
 
 
 def is_distributed(X: Any) -> bool:
@@ -27,6 +30,8 @@ def is_distributed(X: Any) -> bool:
 
 def column_names(X: Any) -> list[str] | None:
     """The names of the columns of a dataframe."""
+    if isinstance(X, Blocks):
+        return X.feature_names
     return None if isinstance(X, (da.Array, list, tuple)) else [str(name) for name in X.columns]
 
 
@@ -40,15 +45,40 @@ def blocks_of(X: Any, others: dict[str, Any]) -> list[Any]:
     others : dict
         What lies beside them, by the names of the arguments; None for what there is not.
     """
+    if isinstance(X, Blocks):
+        return _blocks_of_folder(X, others)
     if not is_distributed(X):
         raise TypeError(
             f"X must be {TAKEN}, not {type(X).__name__}; maxmargin.LinearSVC and its like take arrays in memory"
         )
+    if others["y"] is None:
+        raise ValueError("y is missing; only a folder of blocks (open_blocks) brings its own labels")
     pieces = pieces_of(X)
     beside = {name: _pieces_beside(X, pieces, value, name) for name, value in others.items() if value is not None}
     make = dask.delayed(make_block, pure=False)
     names = list(beside)
     return [make(piece, k, len(pieces), names, *(beside[name][k] for name in names)) for k, piece in enumerate(pieces)]
+
+
+def _blocks_of_folder(X: Blocks, others: dict[str, Any]) -> list[Any]:
+    """The blocks of a folder that all workers can read under the same path; each reads its own."""
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise ValueError(f"{given[0]} comes from the folder of blocks; leave it out, or write it there by write_blocks")
+    if not X.has_labels:
+        raise ValueError(f"{X.path} has no labels; write them there by write_blocks")
+    if X.shape[0] != X.n_rows:
+        raise ValueError(f"only the whole folder {X.path} can be read by workers; write the chosen rows to their own")
+    make = dask.delayed(read_block, pure=False)
+    return [make(os.path.abspath(X.path), k, X.n_blocks) for k in range(X.n_blocks)]
+
+
+def read_block(path: str, number: int, count: int) -> Block:
+    """One block of a folder, checked; runs on a worker."""
+    found = open_blocks(path).read(number)
+    sides = {"y": found.y, "sample_weight": found.sample_weight, "qid": found.qid}
+    present = {name: side for name, side in sides.items() if side is not None}
+    return make_block(found.X.to_scipy(), number, count, list(present), *present.values())
 
 
 def pieces_of(X: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from maxmargin.dask.fitting import check_blocks, refuse, training_of
 from maxmargin.dask.inputs import blocks_of, column_names, is_distributed
 from maxmargin.dask.lazy import map_rows, predictions
 from maxmargin.estimators import linear_rank_svm
+from maxmargin.io.blocks import Blocks
 from maxmargin.models.model import NO_CLASSES, Model, PairSummary
 from maxmargin.problems.ranking import NothingToRankError, Ranks
 from maxmargin.solvers.block import Block, Learning
@@ -50,13 +51,13 @@ class LinearRankSVM(linear_rank_svm.LinearRankSVM):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> LinearRankSVM:
+    def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> LinearRankSVM:
         """Train on rows ``X`` with ranks ``y``.
 
         Parameters
         ----------
-        X : dask array, dask dataframe or list of delayed blocks
-            Rows, of dense or sparse blocks.
+        X : dask array, dask dataframe, list of delayed blocks or folder of blocks
+            Rows, of dense or sparse blocks. A folder, from ``open_blocks``, brings labels, weights and groups.
         y : dask array, dask series or list of delayed blocks
             Numbers: a larger one means a higher rank.
         qid : dask array, dask series or list of delayed blocks, default=None
@@ -75,7 +76,8 @@ class LinearRankSVM(linear_rank_svm.LinearRankSVM):
         names = column_names(X)
         with DaskBlocks(delayed, current_client()) as blocks:
             _, features = check_blocks(blocks)
-            _check_groups(blocks, qid is not None)
+            with_groups = qid is not None or (isinstance(X, Blocks) and X.manifest["qid"])
+            _check_groups(blocks, with_groups)
             blocks.bind(Learning.of_ranks(C=self.C), None)
             pairs = blocks.ask({0: Request(count_pairs_of, None, fresh=True, keeps=True)})[0]["pairs"]
             if pairs == 0:
@@ -109,7 +111,7 @@ class LinearRankSVM(linear_rank_svm.LinearRankSVM):
                 training=training,
             )
         )
-        self._with_qid = qid is not None
+        self._with_qid = with_groups
         self._warn_unless_converged(training, None)
         return self
 

@@ -73,13 +73,14 @@ class LinearSVC(linear_svc.LinearSVC):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Train on rows ``X`` with labels ``y``.
 
         Parameters
         ----------
-        X : dask array, dask dataframe or list of delayed blocks
+        X : dask array, dask dataframe, list of delayed blocks or folder of blocks
             Rows, of dense or sparse blocks. A block is what one task works on; some hundred megabytes are a good size.
+            A folder, from ``open_blocks``, brings labels, weights and groups.
         y : dask array, dask series or list of delayed blocks
             Labels, in the blocks of ``X``.
         sample_weight : dask array, dask series or list of delayed blocks, default=None

@@ -53,13 +53,13 @@ class LinearSVR(linear_svr.LinearSVR):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVR:
         """Train on rows ``X`` with targets ``y``.
 
         Parameters
         ----------
-        X : dask array, dask dataframe or list of delayed blocks
-            Rows, of dense or sparse blocks.
+        X : dask array, dask dataframe, list of delayed blocks or folder of blocks
+            Rows, of dense or sparse blocks. A folder, from ``open_blocks``, brings labels, weights and groups.
         y : dask array, dask series or list of delayed blocks
             The numbers to predict, in the blocks of ``X``.
         sample_weight : dask array, dask series or list of delayed blocks, default=None

@@ -16,7 +16,7 @@ from maxmargin.solvers.block import Learning
 from maxmargin.solvers.solve import solve
 
 #: How many weights are mixed.
-MEMORY = 8
+MEMORY = 16
 
 
 class Mixtures:
