@@ -70,7 +70,10 @@ def _summary(items: list[Item], results: dict[str, dict[str, Any]]) -> str:
     for item in items:
         result = results.get(item.name)
         mark = _mark(result["verdict"] if result else "not run")
-        rows.append(f"<tr><td><a href='#{item.name}'>{escape(item.title)}</a></td><td>{mark}</td></tr>")
+        where = PAPERS[item.paper].split(":")[0]
+        rows.append(
+            f"<tr><td>{escape(where)}. <a href='#{item.name}'>{escape(item.title)}</a></td><td>{mark}</td></tr>"
+        )
     head = "<tr><th>table or figure</th><th>verdict</th></tr>"
     rule = (
         "<p class='soft'>Confirmed: every statement holds on the paper's own data, in full. In ratio: every statement "
