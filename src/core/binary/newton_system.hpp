@@ -16,6 +16,7 @@
 #include "numeric/cholesky.hpp"
 #include "run/chunks.hpp"
 #include "run/monitor.hpp"
+#include "run/team.hpp"
 
 namespace maxmargin {
 

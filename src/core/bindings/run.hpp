@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "run/monitor.hpp"
+#include "run/team.hpp"
 
 namespace maxmargin {
 

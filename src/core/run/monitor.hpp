@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "run/team.hpp"
-
 namespace maxmargin {
+
+class Team;  // run/team.hpp
 
 // What a method is to reach, and how far it may go.
 struct Limits {
