@@ -35,6 +35,9 @@ bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.multiclass
 	$(BIN)/python -m benchmarks.predict
 	$(BIN)/python -m benchmarks.regression
+	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.blocks
+	$(BIN)/python -m benchmarks.scale_dask rounds
 
 # Every table and figure of the papers, and a report: hours; with QUICK=1 on parts of the data, minutes.
 OUT ?= build/reproduce

@@ -142,13 +142,7 @@ def dual_sweep(
 
 class L1State(_State):
     def __init__(
-        self,
-        rows: Rows,
-        signs: NDArray[np.int8],
-        C: _Floats,
-        loss: Loss,
-        bias: float,
-        free_bias: bool,
+        self, rows: Rows, signs: NDArray[np.int8], C: _Floats, loss: Loss, bias: float, free_bias: bool
     ) -> None: ...
     def start(self, alpha: _Floats | None, weights: _Floats | None) -> None: ...
     def alpha(self) -> _Floats: ...

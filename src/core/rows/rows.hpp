@@ -286,8 +286,6 @@ class DenseRows {
                         std::size_t width) const;
     void scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
                 std::size_t classes, double* scores) const;
-    void add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
-                    std::size_t last) const;
     template <class Visit>
     void for_each(std::size_t i, Visit visit) const {
         with_row(i, [&](auto* x) {
@@ -298,6 +296,8 @@ class DenseRows {
             }
         });
     }
+    void add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
+                    std::size_t last) const;
     void add_squares(std::size_t i, double scale, double* w) const;
     std::vector<double> squared_norms() const;
     bool equal(std::size_t i, std::size_t j) const;

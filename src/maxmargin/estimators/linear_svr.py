@@ -183,12 +183,11 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features), or Blocks
-            float32 and float64, CSR or C-ordered dense, are used where they lie; all else is converted by one copy.
-            `Blocks` are loaded if they fit within their memory limit, and read round by round else.
+            Rows, as for `LinearSVC`.
         y : array of shape (n_samples,)
             The numbers to predict. Blocks have their own, and their own weights, unless others are given.
         sample_weight : array of shape (n_samples,), default=None
-            Weight of each row; 2 is the same as writing the row twice, 0 as leaving it out.
+            Weight of each row.
 
         Returns
         -------

@@ -55,10 +55,8 @@ random_state, verbose
 
     Attributes
     ----------
-    C_, Cs_, scores_, best_score_, best_index_, best_params_, cv_results_, n_splits_
-        The search, as in `LinearSVCCV`.
-    coef_, intercept_, duality_gap_, ...
-        As in `LinearSVR`, of the model trained on all rows.
+    C_, Cs_, scores_, best_score_, best_index_, best_params_, cv_results_, n_splits_, coef_, intercept_, ...
+        The search, as in `LinearSVCCV`, and the model trained on all rows, as in `LinearSVR`.
 
     Examples
     --------

@@ -64,14 +64,7 @@ class MeasureProblem(Problem):
     y: NDArray[np.int8]
 
     def __init__(
-        self,
-        X: Any,
-        y: ArrayLike,
-        C: ArrayLike = 1.0,
-        *,
-        measure: str = "f1",
-        k: int | None = None,
-        bias: float = 0.0,
+        self, X: Any, y: ArrayLike, C: ArrayLike = 1.0, *, measure: str = "f1", k: int | None = None, bias: float = 0.0
     ) -> None:
         super().__init__(X)
         size = self.shape[0]
