@@ -275,6 +275,7 @@ def test_what_does_not_stream_says_what_it_needs(stream):
     for model, message in (
         (LinearSVC(penalize_intercept=False), "needs rows that fit within the memory limit"),
         (LinearSVC(warm_start=True), "warm_start=True over blocks needs"),
+        (LinearSVC(penalty="l1"), "penalty=.l1. over blocks needs rows that fit"),
         (LinearSVC(checkpoint="here"), "a checkpoint over blocks needs"),
         (LinearSVC(solver="avsf"), "solver='avsf' does not stream"),
         (LinearSVC("hinge", solver="pegasos"), "solver='pegasos' does not stream"),

@@ -227,6 +227,8 @@ def _refuse(parameters: dict[str, Any], blocks: Blocks) -> None:
         raise ValueError(f"{blocks.path} has no rows")
     if not SMALLEST_C <= parameters["C"] <= LARGEST_C:
         raise ValueError(f"C must lie between {SMALLEST_C:g} and {LARGEST_C:g}, not {parameters['C']}")
+    if parameters.get("penalty", "l2") != "l2":
+        raise needs_loading(blocks, f"penalty={parameters['penalty']!r}")
     if not parameters.get("penalize_intercept", True):
         raise needs_loading(blocks, "an intercept outside the regulariser (penalize_intercept=False)")
     if parameters.get("warm_start"):
