@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import gc
 import json
 import os
 import re
@@ -77,6 +78,7 @@ def work(library: str) -> None:
     from maxmargin import solve
 
     switch = ctypes.CDLL(library)
+    gc.disable()  # when it would run depends on what was loaded before
     for name, (problem, method, epochs) in inputs().items():
         # A first run loads what is loaded once; certificates by the clock are none of the loops.
         solve(problem, method, tol=0.0, max_iter=1, pack=False)
