@@ -13,7 +13,7 @@ class Objective(BaseObjective):
     """``1/2 |w|^2 + C sum_i max(0, 1 - y_i w.x_i)``, and the accuracy on rows that were left out."""
 
     name = "Linear SVM, hinge, no intercept"
-    parameters: dict[str, list[float]] = {"C": [1.0, 0.01, 100.0]}  # noqa: RUF012
+    parameters: dict[str, list[float]] = {"C": [1.0, 0.01, 100.0]}
     min_benchopt_version = "1.6"
     sampling_strategy = "tolerance"
 

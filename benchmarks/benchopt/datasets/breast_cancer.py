@@ -13,7 +13,7 @@ class Dataset(BaseDataset):
     """Breast cancer, columns standardised."""
 
     name = "breast cancer"
-    requirements = ["scikit-learn"]  # noqa: RUF012
+    requirements = ["scikit-learn"]
 
     def get_data(self) -> dict[str, Any]:
         """All rows; there is no test set."""

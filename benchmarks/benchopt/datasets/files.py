@@ -16,7 +16,7 @@ class Dataset(BaseDataset):
     """A file ``NAME.npz`` of the folder ``$MAXMARGIN_DATA``, or of ``../shared/data`` beside the project."""
 
     name = "files"
-    parameters: dict[str, list[str]] = {"data": ["a9a", "imdb"]}  # noqa: RUF012
+    parameters: dict[str, list[str]] = {"data": ["a9a", "imdb"]}
 
     @staticmethod
     def path(name: str) -> Path:

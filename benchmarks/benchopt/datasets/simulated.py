@@ -13,8 +13,8 @@ class Dataset(BaseDataset):
     """Two overlapping clouds."""
 
     name = "simulated"
-    parameters: dict[str, list[Any]] = {"rows, features": [(1_000, 50), (200, 500)]}  # noqa: RUF012
-    test_parameters: dict[str, list[Any]] = {"rows, features": [(60, 5)]}  # noqa: RUF012
+    parameters: dict[str, list[Any]] = {"rows, features": [(1_000, 50), (200, 500)]}
+    test_parameters: dict[str, list[Any]] = {"rows, features": [(60, 5)]}
 
     def get_data(self) -> dict[str, Any]:
         """Four fifths for training."""

@@ -13,7 +13,7 @@ class Solver(BaseSolver):
     """``liblinear-train -s 3 -e tolerance``."""
 
     name = "LIBLINEAR"
-    requirements = ["pip::liblinear-official"]  # noqa: RUF012
+    requirements = ["pip::liblinear-official"]
     sampling_strategy = "tolerance"
 
     def set_objective(self, X: Any, y: np.ndarray, C: float) -> None:

@@ -13,8 +13,8 @@ class Solver(BaseSolver):
     """``solve`` to a certified relative gap."""
 
     name = "maxmargin"
-    requirements = ["maxmargin"]  # noqa: RUF012
-    parameters: dict[str, list[str]] = {"solver": ["auto", "dcd", "avsf"]}  # noqa: RUF012
+    requirements = ["maxmargin"]
+    parameters: dict[str, list[str]] = {"solver": ["auto", "dcd", "avsf"]}
     sampling_strategy = "tolerance"
 
     def set_objective(self, X: Any, y: np.ndarray, C: float) -> None:

@@ -13,7 +13,7 @@ class Solver(BaseSolver):
     """``LinearSVC(loss='hinge', tol=tolerance)``."""
 
     name = "scikit-learn"
-    requirements = ["scikit-learn"]  # noqa: RUF012
+    requirements = ["scikit-learn"]
     sampling_strategy = "tolerance"
 
     def set_objective(self, X: Any, y: np.ndarray, C: float) -> None:

@@ -13,7 +13,7 @@ class Solver(BaseSolver):
     """``LinearSVC(C=C, tol=tolerance)``, compiled before it is timed."""
 
     name = "skglm"
-    requirements = ["pip::skglm"]  # noqa: RUF012
+    requirements = ["pip::skglm"]
     sampling_strategy = "tolerance"
 
     def set_objective(self, X: Any, y: np.ndarray, C: float) -> None:

@@ -1,19 +1,16 @@
-// Threads that work on one thing at a time, together with the thread that asks: all run the same body, which may wait
-// for each other. Between two bodies they sleep. What a body computes must not depend on how many members there are.
+// Threads that work on one thing at a time, together with the thread that asks: all run the same body. Between two
+// bodies they sleep. What a body computes must not depend on how many members there are.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace maxmargin {
 
@@ -43,8 +40,7 @@ class Team {
 
     std::size_t size() const { return threads_.size() + 1; }
 
-    // body(member) by every member, from 0, which is the caller. The first exception of a body is thrown here; a body
-    // that waits for others must not throw.
+    // body(member) by every member, from 0, which is the caller. The first exception of a body is thrown here.
     void run(const std::function<void(std::size_t)>& body) {
         {
             const std::scoped_lock lock(mutex_);
@@ -62,32 +58,7 @@ class Team {
         }
     }
 
-    // Inside a body: no member goes on before all have come here.
-    void meet() {
-        const std::size_t round = round_.load(std::memory_order_relaxed);
-        if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size()) {
-            arrived_.store(0, std::memory_order_relaxed);
-            round_.store(round + 1, std::memory_order_release);
-            return;
-        }
-        for (int spin = 0; round_.load(std::memory_order_acquire) == round; ++spin) {
-            if (spin < most_spins) {
-                pause();
-            } else {
-                std::this_thread::yield();  // another program may need the processor that the others wait for
-            }
-        }
-    }
-
   private:
-    static constexpr int most_spins = 4000;
-
-    static void pause() {
-#if defined(__x86_64__)
-        _mm_pause();
-#endif
-    }
-
     void work(std::size_t member) {
         try {
             (*body_)(member);
@@ -123,8 +94,6 @@ class Team {
     std::size_t task_ = 0, busy_ = 0;
     bool closing_ = false;
     std::exception_ptr failure_;
-    alignas(64) std::atomic<std::size_t> arrived_{0};
-    alignas(64) std::atomic<std::size_t> round_{0};
     std::vector<std::thread> threads_;
 };
 
