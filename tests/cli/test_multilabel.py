@@ -77,3 +77,12 @@ def test_files_without_any_label_and_other_formats_are_errors(folder, command):
     assert "no row has a label" in command("train", "bare.svm", "m.mm", "--multilabel")[2]
     np.savez("a.npz", X=np.eye(3), y=np.array([0, 1, 0]))
     assert "--multilabel does not apply to npz" in command("train", "a.npz", "m.mm", "--multilabel")[2]
+
+
+def test_words_with_commas_are_no_labels(folder, command):
+    with open("prose.svm", "w") as file:
+        file.write("one,two three\n")
+    code, _, error = command("train", "prose.svm", "m.mm")
+    assert code != 0
+    assert "expected a label, a number" in error
+    assert "several labels" not in error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maxmargin.cli.loading import first_words, is_model, load
+from maxmargin.cli.loading import has_several_labels, is_model, load
 from maxmargin.cli.options import jobs, label_text, read_options, reading, refuse_reading, source, talking, tidy
 from maxmargin.cli.pictures import draw, plot_option
 from maxmargin.cli.ranking import pair_fields
@@ -178,7 +178,7 @@ def describe_data(path: str, given: dict[str, Any], output: Output) -> dict[str,
     """The facts about a data file."""
     import numpy as np
 
-    several = any(b"," in words[0] for words in first_words(path, given))
+    several = has_several_labels(path, given)
     data = load(path, {**given, "multilabel": several}, output, need_labels=False, with_qid=True)
     values = data.X.data if hasattr(data.X, "indptr") else data.X.ravel()
     rows, features = data.X.shape

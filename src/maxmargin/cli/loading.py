@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.options import read_options, source
@@ -49,6 +50,11 @@ def has_qid(data: str, given: dict[str, Any]) -> bool:
     for words in first_words(data, given)[:1]:
         return len(words) > 1 and words[1].startswith(b"qid:")
     return False
+
+
+def has_several_labels(data: str, given: dict[str, Any]) -> bool:
+    """Whether the first rows of svmlight text have numbers separated by commas where a label stands."""
+    return any(re.fullmatch(rb"[-+.\deE]+(,[-+.\deE]+)+", words[0]) for words in first_words(data, given))
 
 
 def first_words(data: str, given: dict[str, Any]) -> list[list[bytes]]:

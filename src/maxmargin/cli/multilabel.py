@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maxmargin.cli.loading import first_words
+from maxmargin.cli.loading import has_several_labels
 from maxmargin.cli.options import label_text, tidy
 from maxmargin.cli.training import class_weights, classifier_parameters, solver_options
 
@@ -25,7 +25,7 @@ def recognise_labels(context: click.Context, data: str, given: dict[str, Any], o
         if given["multilabel"]:
             raise click.UsageError(f"--multilabel does not apply to --task {given['task']}", context)
         return
-    if not given["multilabel"] and any(b"," in words[0] for words in first_words(data, given)):
+    if not given["multilabel"] and has_several_labels(data, given):
         given["multilabel"] = True
         output.note("rows have several labels, separated by commas: each label is trained by itself (--multilabel)")
     if given["multilabel"] and given["multi_class"] != "ovr":
