@@ -26,17 +26,19 @@ Losses losses_at(const BinaryProblem<Rows>& problem, const std::vector<double>& 
                  std::vector<double>& slacks) {
     Losses result;
     slacks.resize(problem.size());
-    for (std::size_t i = 0; i < problem.size(); ++i) {
-        const Variable& v = problem.variables[i];
-        if (!v.takes_part()) {
-            continue;
+    problem.with_view([&](const auto& view) {
+        for (std::size_t i = 0; i < view.size(); ++i) {
+            const Variable& v = view.variables[i];
+            if (!v.takes_part()) {
+                continue;
+            }
+            const double z = slacks[i] = view.slack(i, w.data());
+            result.sum.add(view.loss.primal(z, v.C()));
+            if (is_hidden(i)) {
+                result.hidden_gap += gap_share(view.loss, v, z);
+            }
         }
-        const double z = slacks[i] = problem.slack(i, w.data());
-        result.sum.add(problem.loss.primal(z, v.C()));
-        if (is_hidden(i)) {
-            result.hidden_gap += gap_share(problem.loss, v, z);
-        }
-    }
+    });
     return result;
 }
 

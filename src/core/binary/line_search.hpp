@@ -4,11 +4,11 @@
 
 #include <cmath>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include "binary/loss.hpp"
 #include "binary/near_rows.hpp"
+#include "numeric/slope_kernels.hpp"
 
 namespace maxmargin {
 
@@ -20,22 +20,14 @@ template <class Rows>
 double search_line(const NearRows<Rows>& near, const Loss& loss, double first, double second, double initial,
                    double accuracy) {
     constexpr int most_trials = 60;
-    const double scale = 1.0 / loss.diagonal_times_C, lower_per_C = loss.lower_per_C, upper_per_C = loss.upper_per_C;
+    const SlopeShape shape = loss.shape();
     const double *slack = near.slack.data(), *slope = near.slope.data(), *weight = near.C.data();
     const Chunks chunks = near.short_chunks();
-    std::vector<std::pair<double, double>> sums(chunks.count());
+    std::vector<LineSums> sums(chunks.count());
     double t = 1.0, low = 0.0, high = infinity;
     for (int trial = 0; trial < most_trials; ++trial) {
         chunks.for_each(near.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-            double falling = 0.0, bending = 0.0;
-            for (std::size_t k = begin; k < end; ++k) {
-                const double u = slope[k], inverse = weight[k] * scale;
-                const double a = loss.outside(slack[k] - t * u) * inverse;
-                const double clipped = clip(a, lower_per_C * weight[k], upper_per_C * weight[k]);
-                falling += clipped * u;
-                bending += loss.is_curved(a, clipped) ? u * u * inverse : 0.0;
-            }
-            sums[chunk] = {falling, bending};
+            sums[chunk] = sum_along(shape, slack + begin, slope + begin, weight + begin, end - begin, t);
         });
         double derivative = first + t * second, curvature = second;
         for (const auto& [falling, bending] : sums) {

@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "numeric/numbers.hpp"
+#include "numeric/slope_kernels.hpp"
 
 namespace maxmargin {
 
@@ -55,6 +56,9 @@ struct Loss {
         const double a = slope(z, C);
         return a * distance - 0.5 * diagonal(C) * a * a;
     }
+
+    // For loops over many slacks. Needs D > 0.
+    SlopeShape shape() const { return {lower_per_C, upper_per_C, 1.0 / diagonal_times_C, epsilon, is_flat_at_zero()}; }
 
     // What a variable adds to the dual apart from the regulariser.
     double dual(double alpha, double target, double C) const {

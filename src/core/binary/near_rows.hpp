@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "binary/loss.hpp"
 #include "binary/problem.hpp"
 #include "run/chunks.hpp"
+#include "run/random.hpp"
 
 namespace maxmargin {
 
@@ -46,6 +48,56 @@ class NearRows {
     // alpha.
     void collect(const std::vector<double>& w, const Loss& loss, double radius) {
         problem_.with_view([&](const auto& problem) { collect_from(problem, w, loss, radius); });
+    }
+
+    // About one row in `one_in`, of which each stands for so many, in place of all of them. None is far.
+    void sample(const std::vector<double>& w, std::size_t one_in) {
+        center_ = w;
+        radius_ = infinity;
+        work_ = 0;
+        far_C_ = far_targets_ = 0.0;
+        std::fill(far_sum_.begin(), far_sum_.end(), 0.0);
+        rows.clear();
+        C.clear();
+        slack.clear();
+        for (std::size_t i = 0; i < problem_.size(); ++i) {
+            const Variable& v = problem_.variables[i];
+            if (is_sampled(i, one_in) && v.takes_part()) {
+                rows.push_back(static_cast<RowIndex>(i));
+                C.push_back(static_cast<double>(one_in) * v.C());
+                slack.push_back(problem_.slack(i, w.data()));
+                work_ += problem_.rows.stored(i);
+            }
+        }
+        slope.resize(rows.size());
+    }
+
+    // Those of the near rows that are near within a smaller `radius` of w as well, by the slacks that are known at w:
+    // no row is read again but those that become far with a slope.
+    void shrink(const std::vector<double>& w, const Loss& loss, double radius) {
+        radius = std::min(radius, radius_ - distance(w));
+        center_ = w;
+        radius_ = radius;
+        work_ = 0;
+        std::size_t place = 0;
+        for (std::size_t k = 0; k < rows.size(); ++k) {
+            const std::size_t i = rows[k];
+            const double z = slack[k];
+            const double side = far_side(problem_, i, z, loss, radius);
+            if (std::isnan(side)) {
+                rows[place] = rows[k];
+                C[place] = C[k];
+                slack[place] = z;
+                ++place;
+                work_ += problem_.rows.stored(i);
+            } else {
+                set_far(problem_, i, side, loss, far_C_, far_targets_, far_sum_.data());
+            }
+        }
+        rows.resize(place);
+        C.resize(place);
+        slack.resize(place);
+        slope.resize(place);
     }
 
     void find_slopes(const std::vector<double>& direction) {
@@ -124,36 +176,55 @@ class NearRows {
                       std::size_t begin, std::size_t end, double* far_sum) {
         Part part;
         std::size_t place = begin;
-        const double constant = problem.bias.value * problem.bias.value;
-        const double wide = loss.epsilon + loss.upper_per_C * loss.diagonal_times_C;
         for (std::size_t i = begin; i < end; ++i) {
-            Variable& v = problem.variables[i];
+            const Variable& v = problem.variables[i];
             if (!v.takes_part()) {
                 continue;
             }
-            const double own_C = v.C();
             const double z = problem.slack(i, w.data());
-            // A little more than the bound, for rounding.
-            const double reach = 1e-9 * std::max(std::abs(v.target), 1.0) +
-                                 1.000001 * radius * std::sqrt(problem.squared_norm(i) + constant);
-            if (loss.is_one_sided() ? z < -reach : std::abs(z) < loss.epsilon - reach) {
-                v.alpha = 0.0;
-            } else if (z > wide + reach || (!loss.is_one_sided() && -z > wide + reach)) {
-                const double side = z > 0.0 ? 1.0 : -1.0;
-                v.alpha = side * loss.upper(own_C);
-                part.far_C += own_C;
-                part.far_targets += own_C * (side * v.target - loss.epsilon);
-                problem.add_row(i, side * v.signed_C, far_sum);
-            } else {
+            const double side = far_side(problem, i, z, loss, radius);
+            if (std::isnan(side)) {
                 rows[place] = static_cast<RowIndex>(i);
-                C[place] = own_C;
+                C[place] = v.C();
                 slack[place] = z;
                 ++place;
                 part.work += problem.rows.stored(i);
+            } else {
+                set_far(problem, i, side, loss, part.far_C, part.far_targets, far_sum);
             }
         }
         part.count = place - begin;
         return part;
+    }
+
+    // The sign of the slope that a row of slack z surely keeps within `radius`, 0 if that is flat; NaN for a near row.
+    template <class Problem>
+    static double far_side(const Problem& problem, std::size_t i, double z, const Loss& loss, double radius) {
+        const Variable& v = problem.variables[i];
+        const double constant = problem.bias.value * problem.bias.value;
+        const double wide = loss.epsilon + loss.upper_per_C * loss.diagonal_times_C;
+        // A little more than the bound, for rounding.
+        const double reach = 1e-9 * std::max(std::abs(v.target), 1.0) +
+                             1.000001 * radius * std::sqrt(problem.squared_norm(i) + constant);
+        if (loss.is_one_sided() ? z < -reach : std::abs(z) < loss.epsilon - reach) {
+            return 0.0;
+        }
+        if (z > wide + reach || (!loss.is_one_sided() && -z > wide + reach)) {
+            return z > 0.0 ? 1.0 : -1.0;
+        }
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+
+    template <class Problem>
+    static void set_far(const Problem& problem, std::size_t i, double side, const Loss& loss, double& far_C,
+                        double& far_targets, double* far_sum) {
+        Variable& v = problem.variables[i];
+        v.alpha = side == 0.0 ? 0.0 : side * loss.upper(v.C());
+        if (side != 0.0) {
+            far_C += v.C();
+            far_targets += v.C() * (side * v.target - loss.epsilon);
+            problem.add_row(i, side * v.signed_C, far_sum);
+        }
     }
 
     const BinaryProblem<Rows>& problem_;

@@ -22,6 +22,7 @@
 #include "binary/near_rows.hpp"
 #include "binary/newton_end.hpp"
 #include "binary/newton_system.hpp"
+#include "numeric/slope_kernels.hpp"
 #include "run/chunks.hpp"
 #include "run/reached.hpp"
 
@@ -51,6 +52,9 @@ class Newton {
 
     Outcome run() {
         std::vector<double> w = state_.bounds.weights();
+        if (may_sample(w)) {
+            start_from_sample(w);
+        }
         near_.collect(w, smooth_, infinity);
         if (smoothing_ && (!smooth_.is_one_sided() || problem_.bias.slope != 0.0)) {
             smooth_.diagonal_times_C = typical_distance();
@@ -94,7 +98,8 @@ class Newton {
     static constexpr std::size_t most_dense = 1025;                 // features and bias
     static constexpr double first_width = 1.0, least_width = 1e-3;  // the least one in widest ones
     static constexpr double narrowing = 0.25;
-    static constexpr double reach = 4.0;  // of near rows, in lengths of the step that they are collected for
+    static constexpr double worth_shrinking = 3.0;  // the radius of near rows, in what is needed
+    static constexpr double reach = 4.0;            // of near rows, in lengths of the step that they are collected for
     static constexpr double most_passes_per_stage = 2.0;  // for an exact end that may come too early
     static constexpr double always_cheap = 2e7;           // stored values; some ten milliseconds
     static constexpr double close = 4.0;                  // to the tolerance, for coordinate descent to be tried
@@ -102,6 +107,10 @@ class Newton {
     // Of the tolerance: what a step promises where only the dual value is missing, by conjugate gradients and with a
     // matrix, whose next step mostly brings it.
     static constexpr double little = 0.1, very_little = 1e-4;
+    // Rows of a sample for each weight, and for each of which one is taken at the least; its steps.
+    static constexpr std::size_t rows_per_weight = 20, least_sample = 1000, most_rows_per_sampled = 64;
+    static constexpr int most_sample_steps = 20;
+    static constexpr double enough_of_sample = 0.01, least_sample_width = 0.1;
     static constexpr int most_bias_trials = 10;
     static constexpr double rounding = 1e-10;  // of sum_i sign_i a_i, in sums of |a_i|
     static constexpr std::size_t first_cg_rounds = 30, more_cg_rounds = 10;
@@ -112,6 +121,38 @@ class Newton {
         double dual;        // at the alphas of w
         double smooth_gap;  // primal - dual of the smoothed problem: what Newton steps can still remove
     };
+
+    // Whether rows are so many that a sample of them gives a good start, and none is known.
+    bool may_sample(const std::vector<double>& w) const {
+        const bool started = std::any_of(w.begin(), w.end(), [](double value) { return value != 0.0; });
+        return hessian_ && !started && problem_.bias.slope == 0.0 && sample_step() > 1 &&
+               (!smoothing_ || smooth_.is_one_sided());
+    }
+    std::size_t sample_step() const {
+        const std::size_t enough = std::max(rows_per_weight * gradient_.size(), least_sample);
+        return std::min(problem_.size() / enough, most_rows_per_sampled);
+    }
+
+    // Newton steps on a sample, of which each row stands for many, until what they promise is less than what the sample
+    // leaves open. Its values are no bounds.
+    void start_from_sample(std::vector<double>& w) {
+        weight_ = static_cast<double>(sample_step());
+        near_.sample(w, sample_step());
+        find_bias(w);
+        for (int trial = 0; trial < most_sample_steps && !monitor_.look(); ++trial) {
+            const Values now = differentiate(w);
+            find_direction(curved_);
+            if (-0.5 * dot(gradient_, direction_) > enough_of_sample * now.primal) {
+                move(w);
+            } else if (smoothing_ && smooth_.diagonal_times_C > least_sample_width) {
+                narrow(w);
+            } else {
+                break;
+            }
+        }
+        weight_ = 1.0;
+        hessian_->reset();
+    }
 
     double known_gap() const { return state_.bounds.primal() - state_.bounds.dual(); }
 
@@ -222,6 +263,8 @@ class Newton {
         const Chunks chunks = near_.chunks(gradient_.size());
         ChunkSums sums(chunks, gradient_.size());
         shares_.resize(chunks.count());
+        alphas_.resize(near_.rows.size());
+        is_curved_.resize(near_.rows.size());
         problem_.with_view([&](const auto& problem) {
             chunks.for_each(monitor_.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
                 differentiate_part(problem, begin, end, shares_[chunk], sums.of(chunk));
@@ -248,6 +291,9 @@ class Newton {
             gradient_.back() = feasible ? 0.0 : gradient_.back();
         }
         Values now{value + losses, state_.bounds.dual(), infinity};
+        if (weight_ > 1.0) {
+            return now;
+        }
         state_.bounds.offer_weights(now.primal, w, infinity);
         if (feasible) {
             now.dual = alphas - (smoothing_ ? 0.0 : terms) - conjugate;
@@ -265,34 +311,25 @@ class Newton {
 
     template <class Problem>
     void differentiate_part(const Problem& problem, std::size_t begin, std::size_t end, Share& share,
-                            double* gradient) const {
-        double losses = 0.0, smooth_losses = 0.0, alphas = 0.0, terms = 0.0, sizes = 0.0;
+                            double* gradient) {
+        const SlopeSums sums = find_slopes(smooth_.shape(), near_.slack.data() + begin, near_.C.data() + begin,
+                                           end - begin, alphas_.data() + begin, is_curved_.data() + begin);
+        share = {smoothing_ ? sums.kinked : sums.losses, sums.losses, 0.0, sums.terms, 0.0, std::move(share.curved)};
         share.curved.clear();
         for (std::size_t k = begin; k < end; ++k) {
-            const std::size_t i = near_.rows[k];
-            const double z = near_.slack[k], C = near_.C[k];
-            const double free = smooth_.outside(z) * smooth_.inverse_diagonal(C);
-            const double alpha = clip(free, smooth_.lower(C), smooth_.upper(C));
-            const double term = 0.5 * smooth_.diagonal(C) * alpha * alpha;
+            const RowIndex i = near_.rows[k];
+            const double alpha = alphas_[k];
             Variable& v = problem.variables[i];
             v.alpha = alpha;
-            smooth_losses += smooth_.linear(alpha, z) - term;
-            losses += problem.loss.primal(z, C);
-            alphas += smooth_.linear(alpha, v.target);
-            sizes += std::abs(alpha);
-            terms += term;
-            if (smooth_.is_curved(free, alpha)) {
-                share.curved.push_back(static_cast<RowIndex>(i));
+            if (is_curved_[k] != 0) {
+                share.curved.push_back(i);
             }
             if (alpha != 0.0) {
+                share.alphas += smooth_.linear(alpha, v.target);
+                share.sizes += std::abs(alpha);
                 problem.add_row(i, alpha * v.sign(), gradient);
             }
         }
-        share.losses = losses;
-        share.smooth_losses = smooth_losses;
-        share.alphas = alphas;
-        share.terms = terms;
-        share.sizes = sizes;
     }
 
     // The next width, and a first step for it. While the same rows are curved, w depends linearly on the width and
@@ -309,7 +346,9 @@ class Newton {
         if (monitor_.ended()) {
             return;
         }
-        near_.collect(w, smooth_, reach * length());
+        if (weight_ == 1.0) {
+            near_.collect(w, smooth_, reach * length());
+        }
         differentiate(w);
         if (!(dot(gradient_, direction_) < 0.0)) {
             find_direction(curved_);
@@ -361,6 +400,8 @@ class Newton {
     void step(std::vector<double>& w) {
         if (!near_.covers(near_.distance(w) + length())) {
             near_.collect(w, smooth_, reach * length());
+        } else if (weight_ == 1.0 && near_.radius() > worth_shrinking * reach * length()) {
+            near_.shrink(w, smooth_, reach * length());
         }
         near_.find_slopes(direction_);
         const Regulariser regulariser = problem_.regulariser();
@@ -392,11 +433,11 @@ class Newton {
             return;
         }
         hessian_->set_curved(curved);
-        if (!hessian_->solve(smooth_.diagonal_times_C, direction_)) {
+        if (!hessian_->solve(smooth_.diagonal_times_C / weight_, direction_)) {
             hessian_->reset();
             hessian_->set_curved(curved);
             downhill();
-            if (!hessian_->solve(smooth_.diagonal_times_C, direction_)) {
+            if (!hessian_->solve(smooth_.diagonal_times_C / weight_, direction_)) {
                 downhill();
             }
         }
@@ -411,10 +452,13 @@ class Newton {
     NearRows<Rows> near_;
     std::vector<RowIndex> curved_;
     std::vector<Share> shares_;
+    std::vector<double> alphas_;  // of the near rows, and whether they are curved
+    std::vector<std::uint8_t> is_curved_;
     std::optional<DenseHessian<Rows>> hessian_;
     std::vector<double> gradient_;
     std::vector<double> direction_;
     std::vector<BiasTerm> bias_terms_;
+    double weight_ = 1.0;  // of each row: larger than 1 while a sample stands for all
     std::size_t cg_rounds_ = first_cg_rounds;
     double pace_gap_ = infinity, pace_primal_ = infinity;
     std::int64_t pace_iteration_ = 0;

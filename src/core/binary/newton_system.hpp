@@ -132,10 +132,14 @@ class DenseHessian {
              std::size_t past) const {
         const std::size_t last = size_ - 1;
         problem_.rows.add_outers(rows, scales, sum, first, past);
-        for (std::size_t k = 0; k < rows.size() && past == size_; ++k) {
-            problem_.rows.axpy(rows[k], scales[k] * problem_.bias.value, sum.row(last));
-            sum.row(last)[last] += scales[k] * problem_.bias.value * problem_.bias.value;
+        if (problem_.bias.value == 0.0 || past != size_) {
+            return;
         }
+        problem_.with_view([&](const auto& problem) {
+            for (std::size_t k = 0; k < rows.size(); ++k) {
+                problem.add_row(rows[k], scales[k] * problem.bias.value, sum.row(last));
+            }
+        });
     }
 
     // False when time has run out. Each band of the matrix gets all its rows in their order, so that it does not matter

@@ -95,11 +95,14 @@ struct BinaryProblem {
     // v; the last entry is the slope, up to rounding, where a free bias has its condition fulfilled.
     void sum_rows(std::vector<double>& sums) const {
         sums.assign(features() + 1, 0.0);
-        for (std::size_t i = 0; i < size(); ++i) {
-            if (variables[i].alpha != 0.0) {
-                add_row(i, variables[i].sign() * variables[i].alpha, sums.data());
+        with_view([&](const auto& view) {
+            for (std::size_t i = 0; i < view.size(); ++i) {
+                const Variable& v = view.variables[i];
+                if (v.alpha != 0.0) {
+                    view.add_row(i, v.sign() * v.alpha, sums.data());
+                }
             }
-        }
+        });
     }
 
     // sum_i sign_i a_i, less the slope of the bias: zero where a free bias has its condition fulfilled.

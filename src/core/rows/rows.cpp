@@ -47,7 +47,10 @@ void CsrRows::add_outers(std::span<const RowIndex> rows, const double* scales, S
             const std::size_t start = starts_[rows[n]], count = starts_[rows[n] + 1] - start;
             const auto* x = view.values + start;
             const auto* indices = view.indices + start;
-            const bool rises = count_falls(indices, count) == 0;
+            bool rises = true;
+            for (std::size_t k = 1; k < count; ++k) {
+                rises &= indices[k - 1] < indices[k];
+            }
             for (std::size_t k = 0; k < count; ++k) {
                 const double v = scales[n] * static_cast<double>(x[k]);
                 const auto column = static_cast<std::size_t>(indices[k]);
