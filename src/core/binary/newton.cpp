@@ -108,9 +108,10 @@ class Newton {
     // matrix, whose next step mostly brings it.
     static constexpr double little = 0.1, very_little = 1e-4;
     // Rows of a sample for each weight, and for each of which one is taken at the least; its steps.
-    static constexpr std::size_t rows_per_weight = 20, least_sample = 1000, most_rows_per_sampled = 64;
+    static constexpr std::size_t rows_per_weight = 20, least_sample = 1000, most_rows_per_sampled = 64,
+                                 worth_narrowing = 10;
     static constexpr int most_sample_steps = 20;
-    static constexpr double enough_of_sample = 0.01, least_sample_width = 0.1;
+    static constexpr double enough_of_sample = 0.01, least_sample_width = 0.5;
     static constexpr int most_bias_trials = 10;
     static constexpr double rounding = 1e-10;  // of sum_i sign_i a_i, in sums of |a_i|
     static constexpr std::size_t first_cg_rounds = 30, more_cg_rounds = 10;
@@ -144,7 +145,8 @@ class Newton {
             find_direction(curved_);
             if (-0.5 * dot(gradient_, direction_) > enough_of_sample * now.primal) {
                 move(w);
-            } else if (smoothing_ && smooth_.diagonal_times_C > least_sample_width) {
+            } else if (smoothing_ && sample_step() >= worth_narrowing &&
+                       smooth_.diagonal_times_C > least_sample_width) {
                 narrow(w);
             } else {
                 break;
