@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 #: With more features the Hessian is never a matrix (``most_dense`` in newton.cpp).
 MOST_NEWTON_FEATURES = 1024
 #: Mean eigenvalues of the Hessian of the losses, curved ones and the hinge, up to which "dcd" goes first.
-DCD_EIGENVALUE = {True: 100.0, False: 2000.0}
+DCD_EIGENVALUE = {True: 100.0, False: 300.0}
 #: With many features, a problem with at most this ``C * mean(Q_ii)`` is easy for "dcd".
 EASY = 40.0
 #: The work that "dcd" gets on easy problems, in passes over the data (an epoch is at most two).
