@@ -1,4 +1,4 @@
-"""Newton's method with many rows starts from a sample of them: the solution and its certificate are those of all rows."""
+"""Newton's method with many rows starts from a sample: solution and certificate are those of all rows."""
 
 from __future__ import annotations
 
