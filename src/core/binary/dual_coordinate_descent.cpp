@@ -322,14 +322,11 @@ std::unique_ptr<RowOrder> make_order(const BinaryState& state, const DescentOpti
     if (options.order == OrderName::uniform) {
         return std::make_unique<Uniform>(std::move(rows));
     }
-    const Shuffle shuffle = std::visit(
-        [&](const auto& own) {
-            const Mixing mixing = options.order == OrderName::cyclic     ? Mixing::none
-                                  : options.order == OrderName::shuffled ? Mixing::all
-                                                                         : good_mixing(own);
-            return Shuffle(mixing, row_bytes(own));
-        },
-        state.rows().variant());
+    const UserRows& own = state.rows().rows();
+    const Mixing mixing = options.order == OrderName::cyclic     ? Mixing::none
+                          : options.order == OrderName::shuffled ? Mixing::all
+                                                                 : good_mixing(own);
+    const Shuffle shuffle(mixing, row_bytes(own));
     if (options.order == OrderName::adaptive) {
         return std::make_unique<Adaptive>(std::move(rows), size, shuffle);
     }
@@ -355,7 +352,7 @@ Outcome dual_coordinate_descent(BinaryState& state, const DescentOptions& option
             return run(*packed, expand, packed->is_exact());
         }
     }
-    return std::visit([&](const auto& rows) { return run(rows, nullptr, true); }, state.rows().variant());
+    return run(state.rows().rows(), nullptr, true);
 }
 
 }  // namespace maxmargin

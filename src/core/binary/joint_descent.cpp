@@ -10,7 +10,6 @@
 #include <memory>
 #include <stdexcept>
 #include <utility>
-#include <variant>
 
 #include "binary/anchored_bias.hpp"
 #include "binary/orders.hpp"
@@ -373,8 +372,7 @@ std::vector<Outcome> joint_descent(std::span<const JointProblem> problems, bool 
             throw std::invalid_argument("up to eight problems that share their rows are solved together");
         }
     }
-    const Shuffle shuffle =
-        std::visit([](const auto& own) { return Shuffle(good_mixing(own), row_bytes(own)); }, rows.variant());
+    const Shuffle shuffle(good_mixing(rows.rows()), row_bytes(rows.rows()));
     auto run = [&]<class Rows>(const Rows& own, bool exact) {
         return JointDescent<Rows>(problems, own, shuffle, exact, limits).run();
     };
@@ -383,7 +381,7 @@ std::vector<Outcome> joint_descent(std::span<const JointProblem> problems, bool 
             return run(*packed, packed->is_exact());
         }
     }
-    return std::visit([&](const auto& own) { return run(own, true); }, rows.variant());
+    return run(rows.rows(), true);
 }
 
 }  // namespace maxmargin

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <span>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "binary/problem.hpp"
@@ -49,9 +48,7 @@ class L1State {
 
     template <class Solve>
     auto visit(const Solve& solve) {
-        return std::visit(
-            [&]<class Rows>(const Rows& rows) { return solve(BinaryProblem<Rows>{rows, variables, loss, bias}); },
-            rows_.variant());
+        return solve(BinaryProblem<UserRows>{rows_.rows(), variables, loss, bias});
     }
 
     // Offers weights whose losses are known.

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <span>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "binary/problem.hpp"
@@ -62,9 +61,7 @@ class BinaryState {
 
     template <class Solve>
     auto visit(const Solve& solve) {
-        return std::visit(
-            [&]<class Rows>(const Rows& rows) { return solve(BinaryProblem<Rows>{rows, variables, loss, bias}); },
-            rows_.variant());
+        return solve(BinaryProblem<UserRows>{rows_.rows(), variables, loss, bias});
     }
 
     // The variables as the best ones; `error` is how far their value may be off.

@@ -28,14 +28,15 @@ PyRows csr_rows(const Vector<Value>& values, const Vector<Index>& indices, const
     const std::size_t stored = std::min(values.size(), indices.size());
     AnyRows any = checked([&] {
         check_csr(indices.data(), stored, starts.data(), rows, features);
-        return AnyRows(CsrRows(values.data(), indices.data(), RowStarts(starts.data()), rows, features));
+        return AnyRows(UserRows(CsrRows(values.data(), indices.data(), RowStarts(starts.data()), rows, features)));
     });
     return {std::move(any), {nb::cast(values), nb::cast(indices), nb::cast(starts)}};
 }
 
 template <class Value>
 PyRows dense_rows(const Matrix<Value>& values) {
-    AnyRows any = checked([&] { return AnyRows(DenseRows(values.data(), values.shape(0), values.shape(1))); });
+    AnyRows any =
+        checked([&] { return AnyRows(UserRows(DenseRows(values.data(), values.shape(0), values.shape(1)))); });
     return {std::move(any), {nb::cast(values)}};
 }
 

@@ -110,13 +110,10 @@ Outcome cut_pairs(RankingState& state, const CuttingOptions& options, const Limi
     auto deliver = [&](double primal, const std::vector<double>& weights, Unfolded found) {
         state.bounds.offer_weights(primal, weights, infinity);
         std::vector<double> sums(weights.size());
-        std::visit(
-            [&](const auto& rows) {
-                for (std::size_t i = 0; i < rows.size(); ++i) {
-                    rows.axpy(i, found.coefficients[i], sums.data());
-                }
-            },
-            state.rows().variant());
+        const UserRows& rows = state.rows().rows();
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            rows.axpy(i, found.coefficients[i], sums.data());
+        }
         state.bounds.offer_variables(found.sum - Regulariser{}.conjugate(sums), [&](PairVariables& best) {
             best = {std::move(found.coefficients), found.sum};
             state.points = std::move(found.points);
@@ -131,20 +128,17 @@ double RankingState::exact_primal() {
     const std::vector<double>& w = bounds.weights();
     const std::vector<RowIndex>& taking_part = pairs.rows();
     std::vector<double> scores(taking_part.size()), coefficients(taking_part.size());
-    std::visit(
-        [&](const auto& rows) {
-            auto score = [&](RowIndex i) {
-                TwofoldSum sum;
-                rows.for_each(i, [&](std::size_t j, auto x) { sum.add_product(static_cast<double>(x), w[j]); });
-                return sum;
-            };
-            const TwofoldSum first = score(taking_part.front());
-            for (std::size_t p = 0; p < taking_part.size(); ++p) {
-                const TwofoldSum own = score(taking_part[p]);
-                scores[p] = (own.value() - first.value()) + (own.rest() - first.rest());
-            }
-        },
-        rows_.variant());
+    const UserRows& rows = rows_.rows();
+    auto score = [&](RowIndex i) {
+        TwofoldSum sum;
+        rows.for_each(i, [&](std::size_t j, auto x) { sum.add_product(static_cast<double>(x), w[j]); });
+        return sum;
+    };
+    const TwofoldSum first = score(taking_part.front());
+    for (std::size_t p = 0; p < taking_part.size(); ++p) {
+        const TwofoldSum own = score(taking_part[p]);
+        scores[p] = (own.value() - first.value()) + (own.rest() - first.rest());
+    }
     TwofoldSum result;
     result.add(PairRisk(pairs, C).touch(scores.data(), coefficients.data()));
     for (std::size_t p = 0; p < scores.size(); ++p) {
@@ -159,16 +153,13 @@ double RankingState::exact_primal() {
 double RankingState::exact_dual() const {
     const PairVariables& variables = bounds.variables();
     std::vector<TwofoldSum> sums(bounds.weights().size());
-    std::visit(
-        [&](const auto& rows) {
-            for (std::size_t i = 0; i < rows.size(); ++i) {
-                const double a = variables.coefficients[i];
-                if (a != 0.0) {
-                    rows.for_each(i, [&](std::size_t j, auto x) { sums[j].add_product(a, static_cast<double>(x)); });
-                }
-            }
-        },
-        rows_.variant());
+    const UserRows& rows = rows_.rows();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const double a = variables.coefficients[i];
+        if (a != 0.0) {
+            rows.for_each(i, [&](std::size_t j, auto x) { sums[j].add_product(a, static_cast<double>(x)); });
+        }
+    }
     TwofoldSum result;
     result.add(variables.sum);
     for (const TwofoldSum& sum : sums) {

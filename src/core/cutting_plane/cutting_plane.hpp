@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "cutting_plane/cut_pool.hpp"
@@ -185,30 +184,27 @@ class CuttingPlane {
     bool find_scores(const std::vector<double>& weights, std::vector<double>& scores) {
         const double* intercepts = weights.data() + rows_.features() * width_;
         std::size_t work = 0;
-        return std::visit(
-            [&](const auto& rows) {
-                for (std::size_t p = 0; p < taking_part_.size(); ++p) {
-                    const std::size_t i = taking_part_[p];
-                    double* own = scores.data() + p * width_;
-                    for (std::size_t m = 0; m < width_; ++m) {
-                        own[m] = bias_ * intercepts[m];
-                    }
-                    if (width_ == 1) {
-                        *own += rows.dot(i, weights.data());
-                    } else {
-                        rows.class_scores(i, weights.data(), width_, own);
-                    }
-                    work += rows.stored(i) * width_ + 1;
-                    if (work >= work_between_looks && !unlimited_) {
-                        work = 0;
-                        if (monitor_.look(unfolding_seconds())) {
-                            return false;
-                        }
-                    }
+        const UserRows& rows = rows_.rows();
+        for (std::size_t p = 0; p < taking_part_.size(); ++p) {
+            const std::size_t i = taking_part_[p];
+            double* own = scores.data() + p * width_;
+            for (std::size_t m = 0; m < width_; ++m) {
+                own[m] = bias_ * intercepts[m];
+            }
+            if (width_ == 1) {
+                *own += rows.dot(i, weights.data());
+            } else {
+                rows.class_scores(i, weights.data(), width_, own);
+            }
+            work += rows.stored(i) * width_ + 1;
+            if (work >= work_between_looks && !unlimited_) {
+                work = 0;
+                if (monitor_.look(unfolding_seconds())) {
+                    return false;
                 }
-                return true;
-            },
-            rows_.variant());
+            }
+        }
+        return true;
     }
 
     // sum_i coefficients_i x_i
@@ -217,32 +213,29 @@ class CuttingPlane {
         double* intercepts = sum.data() + rows_.features() * width_;
         std::vector<std::uint32_t> which;
         std::vector<double> values;
-        std::visit(
-            [&](const auto& rows) {
-                for (std::size_t p = 0; p < taking_part_.size(); ++p) {
-                    const double* own = coefficients.data() + p * width_;
-                    const std::size_t i = taking_part_[p];
-                    monitor_.poll(rows.stored(i) + 1);
-                    if (width_ == 1) {
-                        if (*own != 0.0) {
-                            rows.axpy(i, *own, sum.data());
-                            *intercepts += bias_ * *own;
-                        }
-                        continue;
-                    }
-                    which.clear();
-                    values.clear();
-                    for (std::uint32_t m = 0; m < width_; ++m) {
-                        if (own[m] != 0.0) {
-                            which.push_back(m);
-                            values.push_back(own[m]);
-                            intercepts[m] += bias_ * own[m];
-                        }
-                    }
-                    rows.add_to_classes(i, which, values.data(), sum.data(), width_);
+        const UserRows& rows = rows_.rows();
+        for (std::size_t p = 0; p < taking_part_.size(); ++p) {
+            const double* own = coefficients.data() + p * width_;
+            const std::size_t i = taking_part_[p];
+            monitor_.poll(rows.stored(i) + 1);
+            if (width_ == 1) {
+                if (*own != 0.0) {
+                    rows.axpy(i, *own, sum.data());
+                    *intercepts += bias_ * *own;
                 }
-            },
-            rows_.variant());
+                continue;
+            }
+            which.clear();
+            values.clear();
+            for (std::uint32_t m = 0; m < width_; ++m) {
+                if (own[m] != 0.0) {
+                    which.push_back(m);
+                    values.push_back(own[m]);
+                    intercepts[m] += bias_ * own[m];
+                }
+            }
+            rows.add_to_classes(i, which, values.data(), sum.data(), width_);
+        }
     }
 
     void touch(CutPoint& point) {

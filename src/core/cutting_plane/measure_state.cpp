@@ -22,17 +22,13 @@ MeasureState::MeasureState(const AnyRows& rows, MeasureRisk of_rows, double bias
 double MeasureState::primal_of(const std::vector<double>& w) {
     const std::vector<RowIndex>& taking_part = risk.rows();
     std::vector<double> scores(taking_part.size()), coefficients(taking_part.size());
-    std::visit(
-        [&](const auto& rows) {
-            for (std::size_t p = 0; p < taking_part.size(); ++p) {
-                TwofoldSum sum;
-                sum.add_product(bias, w.back());
-                rows.for_each(taking_part[p],
-                              [&](std::size_t j, auto x) { sum.add_product(static_cast<double>(x), w[j]); });
-                scores[p] = sum.value();
-            }
-        },
-        rows_.variant());
+    const UserRows& rows = rows_.rows();
+    for (std::size_t p = 0; p < taking_part.size(); ++p) {
+        TwofoldSum sum;
+        sum.add_product(bias, w.back());
+        rows.for_each(taking_part[p], [&](std::size_t j, auto x) { sum.add_product(static_cast<double>(x), w[j]); });
+        scores[p] = sum.value();
+    }
     TwofoldSum result;
     result.add(risk.touch(scores.data(), coefficients.data()));
     for (std::size_t p = 0; p < scores.size(); ++p) {
@@ -51,17 +47,14 @@ void MeasureState::verify() {
     const double primal = primal_of(bounds.weights());
     const PairVariables& variables = bounds.variables();
     std::vector<TwofoldSum> sums(bounds.weights().size());
-    std::visit(
-        [&](const auto& rows) {
-            for (std::size_t i = 0; i < rows.size(); ++i) {
-                const double a = variables.coefficients[i];
-                if (a != 0.0) {
-                    rows.for_each(i, [&](std::size_t j, auto x) { sums[j].add_product(a, static_cast<double>(x)); });
-                    sums.back().add_product(a, bias);
-                }
-            }
-        },
-        rows_.variant());
+    const UserRows& rows = rows_.rows();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const double a = variables.coefficients[i];
+        if (a != 0.0) {
+            rows.for_each(i, [&](std::size_t j, auto x) { sums[j].add_product(a, static_cast<double>(x)); });
+            sums.back().add_product(a, bias);
+        }
+    }
     TwofoldSum dual;
     dual.add(variables.sum);
     for (const TwofoldSum& sum : sums) {
@@ -81,14 +74,11 @@ Outcome cut_measure(MeasureState& state, const CuttingOptions& options, const Li
     auto deliver = [&](double primal, const std::vector<double>& weights, Unfolded found) {
         state.bounds.offer_weights(primal, weights, infinity);
         std::vector<double> sums(weights.size());
-        std::visit(
-            [&](const auto& rows) {
-                for (std::size_t i = 0; i < rows.size(); ++i) {
-                    rows.axpy(i, found.coefficients[i], sums.data());
-                    sums.back() += state.bias * found.coefficients[i];
-                }
-            },
-            state.rows().variant());
+        const UserRows& rows = state.rows().rows();
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            rows.axpy(i, found.coefficients[i], sums.data());
+            sums.back() += state.bias * found.coefficients[i];
+        }
         state.bounds.offer_variables(found.sum - Regulariser{}.conjugate(sums), [&](PairVariables& best) {
             best = {std::move(found.coefficients), found.sum};
             state.points = std::move(found.points);

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <span>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "multiclass/multiclass_problem.hpp"
@@ -50,12 +49,8 @@ class MulticlassState {
 
     template <class Solve>
     auto visit(const Solve& solve) {
-        return std::visit(
-            [&]<class Rows>(const Rows& rows) {
-                MulticlassProblem<Rows> problem(rows, variables, formulation, classes, bias);
-                return solve(problem);
-            },
-            rows_.variant());
+        MulticlassProblem<UserRows> problem(rows_.rows(), variables, formulation, classes, bias);
+        return solve(problem);
     }
 
     const AnyRows& rows() const { return rows_; }

@@ -11,16 +11,13 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "rows/packed_rows.hpp"
 #include "rows/row_source.hpp"
-#include "rows/rows.hpp"
+#include "rows/user_rows.hpp"
 
 namespace maxmargin {
-
-using RowsVariant = std::variant<CsrRows, DenseRows>;
 
 // Beyond this, products of C, row norms and dual variables could overflow.
 inline constexpr double largest_squared_norm = 1e100;
@@ -32,29 +29,22 @@ struct PackedCopies {
 
 class AnyRows {
   public:
-    // `rows` must have passed check_csr when it is sparse.
-    explicit AnyRows(RowsVariant rows)
-        : rows_(std::move(rows)), norms_(std::make_unique<Norms>()), copies_(std::make_unique<PackedCopies>()) {
+    explicit AnyRows(const UserRows& rows)
+        : rows_(rows), norms_(std::make_unique<Norms>()), copies_(std::make_unique<PackedCopies>()) {
         if (size() > std::numeric_limits<RowIndex>::max()) {
             throw std::invalid_argument("X has " + std::to_string(size()) + " rows; at most 4294967295 are supported");
         }
     }
 
-    const RowsVariant& variant() const { return rows_; }
-    std::size_t size() const {
-        return std::visit([](const auto& rows) { return rows.size(); }, rows_);
-    }
-    std::size_t features() const {
-        return std::visit([](const auto& rows) { return rows.features(); }, rows_);
-    }
-    std::size_t stored() const {
-        return std::visit([](const auto& rows) { return rows.stored(); }, rows_);
-    }
+    const UserRows& rows() const { return rows_; }
+    std::size_t size() const { return rows_.size(); }
+    std::size_t features() const { return rows_.features(); }
+    std::size_t stored() const { return rows_.stored(); }
 
     // Computed when first asked for, once for all threads. Finds NaN and infinity on the way.
     const std::vector<double>& squared_norms() const {
         std::call_once(norms_->once, [this] {
-            norms_->values = std::visit([](const auto& rows) { return rows.squared_norms(); }, rows_);
+            norms_->values = rows_.squared_norms();
             for (std::size_t i = 0; i < norms_->values.size(); ++i) {
                 if (!(norms_->values[i] <= largest_squared_norm)) {
                     throw std::invalid_argument("X contains NaN, infinity or values too large in row " +
@@ -69,7 +59,7 @@ class AnyRows {
     // A packed copy of sparse rows, made when first asked for and shared by all problems; null for dense ones. `exact`
     // asks for values without rounding.
     std::shared_ptr<const PackedRows> packed(bool exact) const {
-        const CsrRows* sparse = std::get_if<CsrRows>(&rows_);
+        const CsrRows* sparse = rows_.sparse();
         if (!sparse) {
             return nullptr;
         }
@@ -103,7 +93,7 @@ class AnyRows {
         std::once_flag once;
         std::vector<double> values;
     };
-    RowsVariant rows_;
+    UserRows rows_;
     std::unique_ptr<Norms> norms_;
     std::unique_ptr<PackedCopies> copies_;
 };

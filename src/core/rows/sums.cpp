@@ -1,20 +1,16 @@
 #include "rows/sums.hpp"
 
-#include <variant>
 #include <vector>
 
 namespace maxmargin {
 
 void add_rows(const AnyRows& any_rows, std::span<const double> coefficients, double* sums) {
-    std::visit(
-        [&](const auto& rows) {
-            for (std::size_t i = 0; i < rows.size(); ++i) {
-                if (coefficients[i] != 0.0) {
-                    rows.axpy(i, coefficients[i], sums);
-                }
-            }
-        },
-        any_rows.variant());
+    const UserRows& rows = any_rows.rows();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (coefficients[i] != 0.0) {
+            rows.axpy(i, coefficients[i], sums);
+        }
+    }
 }
 
 void add_outer_products(const AnyRows& any_rows, std::span<const double> coefficients, double column,
@@ -28,15 +24,12 @@ void add_outer_products(const AnyRows& any_rows, std::span<const double> coeffic
             scales.push_back(coefficients[i]);
         }
     }
-    std::visit(
-        [&](const auto& rows) {
-            rows.add_outers(used, scales.data(), A, 0, last);
-            for (std::size_t k = 0; k < used.size(); ++k) {
-                rows.axpy(used[k], scales[k] * column, A.row(last));
-                A.row(last)[last] += scales[k] * column * column;
-            }
-        },
-        any_rows.variant());
+    const UserRows& rows = any_rows.rows();
+    rows.add_outers(used, scales.data(), A, 0, last);
+    for (std::size_t k = 0; k < used.size(); ++k) {
+        rows.axpy(used[k], scales[k] * column, A.row(last));
+        A.row(last)[last] += scales[k] * column * column;
+    }
 }
 
 }  // namespace maxmargin
