@@ -37,6 +37,9 @@ class L1State {
         bounds = {at_zero, std::vector<double>(rows.features() + 1), std::vector<double>(rows.size())};
     }
 
+    L1State(const L1State&) = delete;
+    L1State& operator=(const L1State&) = delete;
+
     L1Norm regulariser() const { return {bias.free}; }
 
     // Known dual variables, made feasible, and known weights; either may be empty.

@@ -52,6 +52,9 @@ class BinaryState {
         }
     }
 
+    BinaryState(const BinaryState&) = delete;
+    BinaryState& operator=(const BinaryState&) = delete;
+
     // Known dual variables, brought within their bounds, and known weights; either may be empty.
     void start(std::span<const double> alphas, std::span<const double> weights);
 

@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
@@ -24,6 +25,29 @@ using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using StridedVector = nb::ndarray<const T, nb::ndim<1>, nb::device::cpu>;
 using Array = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+// Of any numbers. A function that asks for their type when it is called is bound once, not once for each type.
+using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// body(pointer to the first number), of one of two types.
+template <class Narrow, class Wide, class Given, class Body>
+auto with_either(const Given& values, const char* name, const Body& body) {
+    if (values.dtype() == nb::dtype<Narrow>()) {
+        return body(static_cast<const Narrow*>(values.data()));
+    }
+    if (values.dtype() != nb::dtype<Wide>()) {
+        throw nb::type_error(name);
+    }
+    return body(static_cast<const Wide*>(values.data()));
+}
+template <class Given, class Body>
+auto with_floats(const Given& values, const Body& body) {
+    return with_either<float, double>(values, "values must be float32 or float64", body);
+}
+template <class Given, class Body>
+auto with_integers(const Given& values, const Body& body) {
+    return with_either<std::int32_t, std::int64_t>(values, "indices and indptr must be int32 or int64", body);
+}
 
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {

@@ -89,12 +89,6 @@ nb::tuple py_class_sweep(MulticlassState& state, const Vector<double>& weights, 
     return nb::make_tuple(to_numpy(std::move(w)), result.gain, result.gap);
 }
 
-std::vector<double> sums_of(MulticlassState& state) {
-    std::vector<double> sums;
-    state.visit([&](auto& problem) { problem.rebuild_weights(sums); });
-    return sums;
-}
-
 nb::tuple lists_of(const MulticlassVariables& variables) {
     std::vector<double> values;
     std::vector<std::int32_t> which;
@@ -147,7 +141,7 @@ void bind_multiclass(nb::module_& m) {
         .def("alpha", [](const MulticlassState& state) { return lists_of(state.bounds.variables()); })
         .def("assign", &assign, "alpha"_a)
         .def("variables", [](const MulticlassState& state) { return lists_of(state.variables); })
-        .def("sums", [](MulticlassState& state) { return to_numpy(sums_of(state)); });
+        .def("sums", [](MulticlassState& state) { return to_numpy(state.sums()); });
     m.def("class_sweep", &py_class_sweep, "state"_a, "weights"_a, "schedule"_a, "listed"_a);
 
     m.def("signed_variables", &py_signed_variables, "alpha"_a, "labels"_a, "classes"_a);

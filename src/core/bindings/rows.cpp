@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -13,31 +12,29 @@ using namespace nanobind::literals;
 namespace maxmargin {
 namespace {
 
-AnyRows checked(const std::function<AnyRows()>& make) {
-    nb::gil_scoped_release unlocked;
-    return make();
-}
-
-template <class Value, class Index, class Pointer>
-PyRows csr_rows(const Vector<Value>& values, const Vector<Index>& indices, const Vector<Pointer>& starts,
-                std::size_t features) {
+PyRows csr_rows(const AnyVector& values, const AnyVector& indices, const AnyVector& starts, std::size_t features) {
     if (starts.size() == 0) {
         throw std::invalid_argument("the row pointers (indptr) of X are empty");
     }
     const std::size_t rows = starts.size() - 1;
     const std::size_t stored = std::min(values.size(), indices.size());
-    AnyRows any = checked([&] {
-        check_csr(indices.data(), stored, starts.data(), rows, features);
-        return AnyRows(UserRows(CsrRows(values.data(), indices.data(), RowStarts(starts.data()), rows, features)));
+    const auto from = with_integers(starts, [](auto* s) { return RowStarts(s); });
+    const auto own = with_floats(values, [&](auto* x) {
+        return with_integers(indices, [&](auto* j) { return UserRows(CsrRows(x, j, from, rows, features)); });
     });
-    return {std::move(any), {nb::cast(values), nb::cast(indices), nb::cast(starts)}};
+    {
+        nb::gil_scoped_release unlocked;
+        with_integers(indices, [&](auto* j) {
+            with_integers(starts, [&](auto* s) { check_csr(j, stored, s, rows, features); });
+        });
+    }
+    return {AnyRows(own), {nb::cast(values), nb::cast(indices), nb::cast(starts)}};
 }
 
-template <class Value>
-PyRows dense_rows(const Matrix<Value>& values) {
-    AnyRows any =
-        checked([&] { return AnyRows(UserRows(DenseRows(values.data(), values.shape(0), values.shape(1)))); });
-    return {std::move(any), {nb::cast(values)}};
+PyRows dense_rows(const AnyMatrix& values) {
+    const auto own =
+        with_floats(values, [&](auto* x) { return UserRows(DenseRows(x, values.shape(0), values.shape(1))); });
+    return {AnyRows(own), {nb::cast(values)}};
 }
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> py_score(const PyRows& x, const Matrix<double>& weights,
@@ -85,26 +82,13 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> py_outer_sums(const PyRows& x, const
     return {A->row(0), {A->size(), A->size()}, owner};
 }
 
-template <class Value, class Index>
-void bind_csr(nb::class_<PyRows>& rows) {
-    auto bind = [&](auto function) {
-        rows.def_static("csr", function, "values"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
-                        "n_features"_a);
-    };
-    bind(&csr_rows<Value, Index, std::int32_t>);
-    bind(&csr_rows<Value, Index, std::int64_t>);
-}
-
 }  // namespace
 
 void bind_rows(nb::module_& m) {
     nb::class_<PyRows> rows(m, "Rows");
-    bind_csr<float, std::int32_t>(rows);
-    bind_csr<float, std::int64_t>(rows);
-    bind_csr<double, std::int32_t>(rows);
-    bind_csr<double, std::int64_t>(rows);
-    rows.def_static("dense", &dense_rows<float>, "values"_a.noconvert());
-    rows.def_static("dense", &dense_rows<double>, "values"_a.noconvert());
+    rows.def_static("csr", &csr_rows, "values"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
+                    "n_features"_a);
+    rows.def_static("dense", &dense_rows, "values"_a.noconvert());
     rows.def("mean_squared_norm", [](const PyRows& x) { return x.rows.mean_squared_norm(); });
     rows.def("squared_norms", [](const PyRows& x) { return to_numpy(std::vector<double>(x.rows.squared_norms())); });
     rows.def("stored", [](const PyRows& x) { return x.rows.stored(); });

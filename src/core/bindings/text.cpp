@@ -107,8 +107,7 @@ nb::object read_svmlight(const Bytes& text, bool single, bool multilabel, bool q
 }
 
 // One line per row: the given heads (label and qid), then the features.
-template <class Value>
-nb::bytes write_svmlight(const Vector<Value>& values, const Vector<std::int64_t>& indices,
+nb::bytes write_svmlight(const AnyVector& values, const Vector<std::int64_t>& indices,
                          const Vector<std::int64_t>& starts, const std::optional<Vector<double>>& labels,
                          const std::optional<Vector<std::int64_t>>& label_starts,
                          const std::optional<Vector<std::int64_t>>& qid, std::int64_t base) {
@@ -118,7 +117,7 @@ nb::bytes write_svmlight(const Vector<Value>& values, const Vector<std::int64_t>
         throw std::invalid_argument("labels and qid must have one entry per row");
     }
     std::string text;
-    {
+    with_floats(values, [&](auto* x) {
         nb::gil_scoped_release unlocked;
         for (std::size_t i = 0; i < rows; ++i) {
             const auto begin = static_cast<std::size_t>(starts(i)), end = static_cast<std::size_t>(starts(i + 1));
@@ -141,18 +140,11 @@ nb::bytes write_svmlight(const Vector<Value>& values, const Vector<std::int64_t>
                 text += " qid:";
                 append_number(text, (*qid)(i));
             }
-            append_features(text, values.data(), indices.data(), begin, end, base);
+            append_features(text, x, indices.data(), begin, end, base);
             text += '\n';
         }
-    }
+    });
     return nb::bytes(text.data(), text.size());
-}
-
-template <class Value>
-void bind_writer(nb::module_& m) {
-    m.def("write_svmlight", &write_svmlight<Value>, "values"_a.noconvert(), "indices"_a.noconvert(),
-          "indptr"_a.noconvert(), "labels"_a.noconvert(), "label_starts"_a.noconvert().none(),
-          "qid"_a.noconvert().none(), "base"_a);
 }
 
 // Numbers separated by white space. Returns the array, and the position of the first thing that is none, or -1.
@@ -211,8 +203,8 @@ void bind_text(nb::module_& m) {
     m.def("read_svmlight", &read_svmlight, "text"_a, "single"_a, "multilabel"_a, "qid"_a, "need_qid"_a,
           "largest_index"_a.none(), "drop_larger"_a, "allow_zero"_a, "base"_a, "max_complaints"_a, "threads"_a,
           "progress"_a.none());
-    bind_writer<float>(m);
-    bind_writer<double>(m);
+    m.def("write_svmlight", &write_svmlight, "values"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
+          "labels"_a.noconvert(), "label_starts"_a.noconvert().none(), "qid"_a.noconvert().none(), "base"_a);
     m.def("write_numbers", &write_numbers, "values"_a);
     m.def("read_numbers", &read_numbers, "text"_a);
 }

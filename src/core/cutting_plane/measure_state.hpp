@@ -15,6 +15,9 @@ class MeasureState {
   public:
     MeasureState(const AnyRows& rows, MeasureRisk of_rows, double bias_value);
 
+    MeasureState(const MeasureState&) = delete;
+    MeasureState& operator=(const MeasureState&) = delete;
+
     // As in BinaryState.
     void verify();
     const AnyRows& rows() const { return rows_; }

@@ -24,6 +24,9 @@ class RankingState {
           bounds(weight, std::vector<double>(rows.features() + 1), {std::vector<double>(rows.size()), 0.0}),
           rows_(rows) {}
 
+    RankingState(const RankingState&) = delete;
+    RankingState& operator=(const RankingState&) = delete;
+
     // As in BinaryState.
     void verify();
     const AnyRows& rows() const { return rows_; }

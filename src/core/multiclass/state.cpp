@@ -163,4 +163,10 @@ void MulticlassState::verify() {
     }
 }
 
+std::vector<double> MulticlassState::sums() {
+    std::vector<double> result;
+    visit([&](auto& problem) { problem.rebuild_weights(result); });
+    return result;
+}
+
 }  // namespace maxmargin

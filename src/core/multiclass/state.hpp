@@ -33,6 +33,9 @@ class MulticlassState {
         bounds = {at_zero, std::vector<double>((rows.features() + 1) * class_width(classes)), variables};
     }
 
+    MulticlassState(const MulticlassState&) = delete;
+    MulticlassState& operator=(const MulticlassState&) = delete;
+
     // Known dual variables as sparse rows, brought within their bounds, and known weights (empty for none).
     void start(std::span<const double> values, std::span<const std::int32_t> which,
                std::span<const std::int64_t> starts, std::span<const double> weights);
@@ -46,6 +49,9 @@ class MulticlassState {
     bool offer_variables(double dual) {
         return bounds.offer_variables(dual, [this](MulticlassVariables& best) { best = variables; });
     }
+
+    // Of the variables: sum_i alpha_i x_i for each class, laid out as weights are.
+    std::vector<double> sums();
 
     template <class Solve>
     auto visit(const Solve& solve) {
