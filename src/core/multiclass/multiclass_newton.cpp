@@ -1,4 +1,5 @@
-// Newton's method for several classes at once, for few weights in all (features times classes).
+// Newton's method for several classes at once, for few weights in all (features times classes): with a matrix up to
+// some two thousand, by conjugate gradients beyond.
 //
 // The losses have kinks, so Newton's method needs something smooth. Holding the dual variables near given ones, the
 // center, by a curvature makes it so: minimise over w
@@ -113,6 +114,9 @@ class MulticlassNewton {
     static constexpr double flat = 0.4;                  // slope at which a line search ends, over that at its start
     static constexpr std::size_t rows_per_weight = 512;  // that are enough for a matrix
     static constexpr double seconds_per_entry = 5e-9;    // of fresh memory
+    static constexpr std::size_t most_dense = 2048;      // weights, for a matrix
+    static constexpr double good_enough = 0.1;           // residual of a direction, over that of none
+    static constexpr int most_products = 100;            // for one direction
 
     static double dot(const std::vector<double>& a, const std::vector<double>& b) {
         return dense_dot(a.data(), b.data(), a.size());
@@ -146,6 +150,9 @@ class MulticlassNewton {
     // class: a free variable changes by its own slack minus what all of them have in common, and moves the weights of
     // its class and those of the row's own one in opposite directions.
     bool find_direction(const std::vector<double>& w, double width, bool exact) {
+        if (problem_.classes() * columns_ > most_dense) {
+            return find_direction_by_products(w, width);
+        }
         if (!make_matrices()) {
             return false;
         }
@@ -187,6 +194,111 @@ class MulticlassNewton {
             }
         }
         return true;
+    }
+
+    // With more weights than one matrix is good for: conjugate gradients, to a residual that is good enough for a line
+    // search. The matrix without what couples classes is the preconditioner: a small one to factorise for each class. A
+    // product costs the entries of the curved rows times their free classes.
+    bool find_direction_by_products(const std::vector<double>& w, double width) {
+        if (!factorise_classes(width)) {
+            return false;
+        }
+        const std::size_t size = w.size();
+        std::fill(direction_.begin(), direction_.end(), 0.0);
+        residual_.resize(size);
+        for (std::size_t k = 0; k < size; ++k) {
+            residual_[k] = sums_[k] - w[k];
+        }
+        precondition(residual_, scaled_);
+        step_ = scaled_;
+        double rho = dot(residual_, scaled_);
+        const double enough = good_enough * good_enough * rho;
+        for (int count = 0; count < most_products && rho > enough; ++count) {
+            if (!multiply(step_, width, product_)) {
+                return false;
+            }
+            const double length = rho / dot(step_, product_);
+            dense_axpy(length, step_.data(), direction_.data(), size);
+            dense_axpy(-length, product_.data(), residual_.data(), size);
+            precondition(residual_, scaled_);
+            const double next = dot(residual_, scaled_), ratio = next / rho;
+            rho = next;
+            for (std::size_t k = 0; k < size; ++k) {
+                step_[k] = scaled_[k] + ratio * step_[k];
+            }
+        }
+        return true;
+    }
+
+    // result = (I + sum_i M_i (x) x_i x_i' / curvature_i) d; false when time has run out.
+    bool multiply(const std::vector<double>& d, double width, std::vector<double>& result) {
+        result = d;
+        for (const RowIndex i : curved_) {
+            const MulticlassRow& row = problem_.variables().rows[i];
+            const double common = find_free(i), count = static_cast<double>(free_.size()), scale = row.C / width;
+            const double to_own = 1.0 - count * common;
+            free_.push_back(row.label);
+            problem_.some_scores(i, free_, d.data(), scores_);
+            const double own = scores_.back();
+            double sum = -own;
+            for (const double score : scores_) {
+                sum += score;
+            }
+            for (double& score : scores_) {
+                score = scale * (score - common * sum - to_own * own);
+            }
+            scores_.back() = scale * to_own * (count * own - sum);
+            problem_.add(i, free_, scores_, result.data());
+            if (monitor_.poll(2 * problem_.rows().stored(i) * free_.size())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    // The factors of the blocks of that matrix on its diagonal, one for each class; false when time has run out.
+    bool factorise_classes(double width) {
+        const std::size_t classes = problem_.classes();
+        std::vector<std::vector<RowIndex>> rows(classes);
+        std::vector<std::vector<double>> scales(classes);
+        for (const RowIndex i : curved_) {
+            const MulticlassRow& row = problem_.variables().rows[i];
+            const double common = find_free(i), count = static_cast<double>(free_.size()), scale = row.C / width;
+            for (const std::uint32_t m : free_) {
+                rows[m].push_back(i);
+                scales[m].push_back(scale * (1.0 - common));
+            }
+            rows[row.label].push_back(i);
+            scales[row.label].push_back(scale * count * (1.0 - count * common));
+        }
+        if (blocks_.empty()) {
+            blocks_.assign(1, SymmetricMatrix(columns_));
+            factors_.assign(classes, SymmetricMatrix(columns_));
+        }
+        auto stop = [this](std::size_t work) { return monitor_.poll(work); };
+        for (std::size_t m = 0; m < classes; ++m) {
+            blocks_[0].clear();
+            add_outers(rows[m], scales[m], blocks_[0]);
+            if (monitor_.look() || !factorise_shifted(blocks_[0], 1.0, factors_[m], 1.0, stop)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    void precondition(const std::vector<double>& given, std::vector<double>& result) {
+        const std::size_t wide = problem_.width();
+        result.assign(given.size(), 0.0);
+        std::vector<double> own(columns_);
+        for (std::size_t m = 0; m < factors_.size(); ++m) {
+            for (std::size_t j = 0; j < columns_; ++j) {
+                own[j] = given[j * wide + m];
+            }
+            solve_factorised(factors_[m], own);
+            for (std::size_t j = 0; j < columns_; ++j) {
+                result[j * wide + m] = own[j];
+            }
+        }
     }
 
     // When the first direction is looked for: they can take gigabytes, and so more time than there is. False if so.
@@ -243,12 +355,18 @@ class MulticlassNewton {
         if (r < s) {
             std::swap(r, s);
         }
-        SymmetricMatrix& block = blocks_[r * (r + 1) / 2 + s];
-        double* last = block.row(columns_ - 1);
         const auto row = static_cast<RowIndex>(i);
-        problem_.rows().add_outers({&row, 1}, &scale, block, 0, columns_);
-        problem_.rows().axpy(i, scale * problem_.bias(), last);
-        last[columns_ - 1] += scale * problem_.bias() * problem_.bias();
+        add_outers({&row, 1}, {&scale, 1}, blocks_[r * (r + 1) / 2 + s]);
+    }
+
+    // The sum of scales[k] x_i x_i' over the rows i = rows[k], the constant among the features.
+    void add_outers(std::span<const RowIndex> rows, std::span<const double> scales, SymmetricMatrix& block) {
+        problem_.rows().add_outers(rows, scales.data(), block, 0, columns_);
+        double* last = block.row(columns_ - 1);
+        for (std::size_t k = 0; k < rows.size(); ++k) {
+            problem_.rows().axpy(rows[k], scales[k] * problem_.bias(), last);
+            last[columns_ - 1] += scales[k] * problem_.bias() * problem_.bias();
+        }
     }
 
     // Along the direction the slope of the objective rises steadily; a point where it is small is looked for between
@@ -309,6 +427,8 @@ class MulticlassNewton {
     MulticlassVariables center_;
     std::vector<double> sums_;  // w(a)
     std::vector<double> direction_, trial_;
+    std::vector<double> residual_, scaled_, product_, step_, scores_;  // of conjugate gradients
+    std::vector<SymmetricMatrix> factors_;                             // one for each class
     std::vector<std::uint32_t> free_;
     std::vector<SymmetricMatrix> blocks_;     // one for each pair of classes, symmetric as all of the x x' are
     SymmetricMatrix hessian_{0}, factor_{0};  // weights class by class

@@ -76,8 +76,10 @@ NEWTON_STEPS = 5
 #: Each further stage of either gets more, so that the alternation cannot go on without progress for ever.
 GROWTH = 1.5
 
-#: With more weights in all (classes times features) their Hessian no longer pays as a matrix.
+#: With more weights in all (classes times features) Newton's steps are so expensive that "sdm" goes first for longer.
 MOST_NEWTON_WEIGHTS = 1024
+#: Work for "sdm" before Newton's method there, in passes over all rows and classes, up to a ``C * mean(Q_ii)`` and beyond.
+LONG_SDM_PASSES, HARD_CLASSES = {True: 400.0, False: 100.0}, 30.0
 #: From so many rows per weight on, Newton's method is the faster one from the start.
 ROWS_PER_WEIGHT = 320
 #: Up to this ``C * mean(Q_ii)`` a problem is easy for "sdm".
@@ -214,8 +216,13 @@ class Auto(Method):
             else:
                 yield from Newton().plan(problem, state, run, primal_only=True)
             return
-        if weights > MOST_NEWTON_WEIGHTS or self.dual:
+        if weights > MOST_WEIGHTS or weights > problem.shape[0] or self.dual:
             yield Stage(sdm)
+            return
+        if weights > MOST_NEWTON_WEIGHTS:
+            hard = _hardness(problem) > HARD_CLASSES
+            if (yield Stage(sdm, {"max_passes": LONG_SDM_PASSES[not hard]})) is Exit.BUDGET:
+                yield from Newton().plan(problem, state, run)
             return
         easy = float(problem.C.mean()) * _curvature(problem) <= EASY_CLASSES
         descends = easy or state.dual > 0 or problem.shape[0] < ROWS_PER_WEIGHT * weights
