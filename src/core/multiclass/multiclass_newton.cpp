@@ -27,6 +27,8 @@
 namespace maxmargin {
 namespace {
 
+constexpr std::size_t most_dense = 2048;  // weights, for a matrix
+
 template <RowSource Rows>
 class MulticlassNewton {
   public:
@@ -38,6 +40,7 @@ class MulticlassNewton {
           max_iter_(max_iter),
           monitor_(monitor),
           columns_(problem.rows().features() + 1),
+          solved_far_(problem.classes() * columns_ > most_dense ? 5e-2 : 1e-2),
           all_(rows_taking_part(problem.variables().rows)) {}
 
     // From weights `w` and the variables of the problem, which need not belong together, to the optimum. If the weights
@@ -72,7 +75,7 @@ class MulticlassNewton {
             }
             const double gap = std::max(primal - dual, 0.0);
             const bool near = gap <= close * tol_ * std::abs(primal);
-            const bool solved = distance <= (near ? solved_near * std::max(gap, tol_ * primal) : solved_far * gap) ||
+            const bool solved = distance <= (near ? solved_near * std::max(gap, tol_ * primal) : solved_far_ * gap) ||
                                 distance <= rounding * primal;
             const bool stuck =
                 width < smallest_width || failures > most_failures || !std::isfinite(primal) || (near && solved);
@@ -103,7 +106,7 @@ class MulticlassNewton {
 
   private:
     static constexpr double close = 0.7;  // of the tolerance
-    static constexpr double solved_far = 1e-2, solved_near = 1e-6, rounding = 1e-18;
+    static constexpr double solved_near = 1e-6, rounding = 1e-18;
     static constexpr double narrowing = 0.3, slow_narrowing = 0.6;
     static constexpr double widening = 3.0;
     static constexpr int most_failures = 5;  // of line searches
@@ -114,7 +117,6 @@ class MulticlassNewton {
     static constexpr double flat = 0.4;                  // slope at which a line search ends, over that at its start
     static constexpr std::size_t rows_per_weight = 512;  // that are enough for a matrix
     static constexpr double seconds_per_entry = 5e-9;    // of fresh memory
-    static constexpr std::size_t most_dense = 2048;      // weights, for a matrix
     static constexpr double good_enough = 0.1;           // residual of a direction, over that of none
     static constexpr int most_products = 100;            // for one direction
 
@@ -423,6 +425,7 @@ class MulticlassNewton {
     std::int64_t max_iter_;
     Monitor& monitor_;
     std::size_t columns_;  // features and the constant
+    double solved_far_;    // share of the gap at which a center is solved, until the end is near
     std::vector<RowIndex> all_, curved_;
     MulticlassVariables center_;
     std::vector<double> sums_;  // w(a)
@@ -451,19 +454,20 @@ void start_from_sample(MulticlassState& state, const Rows& rows, std::size_t one
 
 Outcome multiclass_newton(MulticlassState& state, const Limits& limits, Monitor& monitor) {
     // Widths to start with: from nothing, from given variables, and from weights that are nearly right.
-    constexpr double wide = 10.0, medium = 1.0, narrow = 0.1;
+    constexpr double wide = 10.0, medium = 1.0, less = 0.3, narrow = 0.1;
     constexpr std::size_t one_in = 16, rows_per_weight = 20;
     return state.visit([&]<class Rows>(MulticlassProblem<Rows>& problem) {
         problem.variables() = state.bounds.variables();
         std::vector<double> w = state.bounds.weights();
         const std::vector<MulticlassRow>& rows = problem.variables().rows;
         const bool warm = std::any_of(rows.begin(), rows.end(), [](const MulticlassRow& row) { return row.count > 0; });
-        const bool sampled =
-            !warm && rows.size() / one_in >= rows_per_weight * problem.classes() * (problem.rows().features() + 1);
+        const std::size_t weights = problem.classes() * (problem.rows().features() + 1);
+        const bool sampled = !warm && rows.size() / one_in >= rows_per_weight * weights;
         if (sampled) {
             start_from_sample(state, problem.rows(), one_in, wide, limits.max_iter, monitor, w);
         }
-        const double width = sampled ? narrow : warm ? medium : wide;
+        const double warm_width = weights > most_dense ? less : medium;  // where steps are dear, the fewer centers
+        const double width = sampled ? narrow : warm ? warm_width : wide;
         return MulticlassNewton<Rows>(state, problem, limits.tol, limits.max_iter, monitor)
             .run(w, width, sampled, false);
     });
