@@ -2,7 +2,8 @@
 // a loop over all rows and classes, then loops over those rows and classes only that are not at a bound, until these
 // are solved to an accuracy that starts at 1 and is cooled by factors of 10, or have cost as much as allowed.
 //
-// Rows are visited in the order of a random permutation, as in the paper, or by adaptive frequencies.
+// Full loops visit rows in the order of a random permutation, as in the paper, so that their estimate of the gap tells
+// when a certificate pays. Shrunk loops do the same, or go by adaptive frequencies.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The sub-problem of one row, (10) and (21) of Keerthi et al. 2008, solved exactly in O(k log k).
+// The sub-problem of one row, (10) and (21) of Keerthi et al. 2008, solved exactly.
 //
 // With a_m >= 0 for the classes m other than the row's own (the dual variables of Weston-Watkins; for Crammer-Singer
 // a_m = -alpha_m, and alpha of the own class is their sum) both read, up to a factor and a constant,
