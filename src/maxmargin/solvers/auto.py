@@ -79,8 +79,10 @@ GROWTH = 1.5
 
 #: With more weights in all (classes times features) Newton's steps are so expensive that "sdm" goes first for longer.
 MOST_NEWTON_WEIGHTS = 1024
-#: Work for "sdm" before Newton's method there, in passes over all rows and classes, up to a ``C * mean(Q_ii)`` and beyond.
-LONG_SDM_PASSES, HARD_CLASSES = {True: 400.0, False: 100.0}, 30.0
+#: From this ``C * mean(Q_ii)`` on a problem is hard for "sdm" there.
+HARD_CLASSES = 30.0
+#: Work for "sdm" before Newton's method there on hard and on other problems, in passes over all rows and classes.
+LONG_SDM_PASSES = {True: 100.0, False: 400.0}
 #: From so many rows per weight on, Newton's method is the faster one from the start.
 ROWS_PER_WEIGHT = 320
 #: Up to this ``C * mean(Q_ii)`` a problem is easy for "sdm".
@@ -222,7 +224,7 @@ class Auto(Method):
             return
         if weights > MOST_NEWTON_WEIGHTS:
             hard = _hardness(problem) > HARD_CLASSES
-            if (yield Stage(sdm, {"max_passes": LONG_SDM_PASSES[not hard]})) is Exit.BUDGET:
+            if (yield Stage(sdm, {"max_passes": LONG_SDM_PASSES[hard]})) is Exit.BUDGET:
                 yield from Newton().plan(problem, state, run)
             return
         easy = float(problem.C.mean()) * _curvature(problem) <= EASY_CLASSES
