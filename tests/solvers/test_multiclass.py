@@ -56,6 +56,27 @@ def test_the_optimum_of_a_quadratic_program(solver, formulation, tol, C, bias, c
     assert reached >= truth * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("C", [0.1, 20.0])
+def test_newton_by_conjugate_gradients_finds_the_optimum(formulation, C):
+    X, y = random_classes(rows=120, features=520, classes=4, density=0.05, seed=11)  # 2,084 weights
+    truth = value(csr(X), y, C, formulation=formulation, solver="sdm", tol=1e-10)
+    problem, solution = solved(csr(X), y, C, formulation=formulation, solver="newton")
+    assert solution.solver == "newton"
+    assert_certified(problem, solution)
+    assert solution.certificate.primal == pytest.approx(truth, rel=1.1e-8)
+
+
+@pytest.mark.parametrize("classes", [3, 9, 30, 61])
+def test_slacks_that_are_all_alike(classes):
+    # Columns of few values, so that many classes lie exactly at the level of a sub-problem.
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 2, size=(4 * classes, 3)).astype(float)
+    y = np.arange(4 * classes) % classes
+    truth = value(X, y, 0.3, solver="newton", tol=1e-9)
+    assert value(X, y, 0.3, solver="sdm", tol=1e-9) == pytest.approx(truth, rel=2e-9)
+
+
 @methods
 def test_the_certificate_is_that_of_the_weights_and_the_variables(solver, formulation, tol):
     X, y = random_classes(seed=4)
@@ -286,9 +307,9 @@ def test_bad_problems(arguments, message):
         MulticlassProblem(np.eye(3), **arguments)
 
 
-def test_newton_refuses_what_would_not_fit_into_memory():
+def test_newton_refuses_too_many_weights():
     problem = MulticlassProblem(sp.csr_array((3, 5000)), [0, 1, 2])
-    with pytest.raises(ValueError, match="15,003 x 15,003 entries for 3 classes"):
+    with pytest.raises(ValueError, match="not 15,003 for 3 classes and 5,000 features"):
         solve(problem, solver="newton")
 
 

@@ -8,7 +8,7 @@
 namespace maxmargin {
 
 struct SequentialDualOptions {
-    bool adaptive;       // visit rows by adaptive frequencies instead of random permutations
+    bool adaptive;       // shrunk loops by adaptive frequencies instead of random permutations
     bool shrinking;      // loops over rows and classes that are not at a bound
     double most_effort;  // of such loops, in full ones
     double little_gain;  // of such a loop, compared with the first of them, to go back to full ones; 0 for never

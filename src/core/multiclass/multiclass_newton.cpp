@@ -1,4 +1,5 @@
-// Newton's method for several classes at once, for few weights in all (features times classes).
+// Newton's method for several classes at once, for few weights in all (features times classes): with a matrix up to
+// some two thousand, by conjugate gradients beyond.
 //
 // The losses have kinks, so Newton's method needs something smooth. Holding the dual variables near given ones, the
 // center, by a curvature makes it so: minimise over w
@@ -26,6 +27,8 @@
 namespace maxmargin {
 namespace {
 
+constexpr std::size_t most_dense = 2048;  // weights, for a matrix
+
 template <RowSource Rows>
 class MulticlassNewton {
   public:
@@ -37,6 +40,7 @@ class MulticlassNewton {
           max_iter_(max_iter),
           monitor_(monitor),
           columns_(problem.rows().features() + 1),
+          solved_far_(problem.classes() * columns_ > most_dense ? 5e-2 : 1e-2),
           all_(rows_taking_part(problem.variables().rows)) {}
 
     // From weights `w` and the variables of the problem, which need not belong together, to the optimum. If the weights
@@ -71,7 +75,7 @@ class MulticlassNewton {
             }
             const double gap = std::max(primal - dual, 0.0);
             const bool near = gap <= close * tol_ * std::abs(primal);
-            const bool solved = distance <= (near ? solved_near * std::max(gap, tol_ * primal) : solved_far * gap) ||
+            const bool solved = distance <= (near ? solved_near * std::max(gap, tol_ * primal) : solved_far_ * gap) ||
                                 distance <= rounding * primal;
             const bool stuck =
                 width < smallest_width || failures > most_failures || !std::isfinite(primal) || (near && solved);
@@ -102,7 +106,7 @@ class MulticlassNewton {
 
   private:
     static constexpr double close = 0.7;  // of the tolerance
-    static constexpr double solved_far = 1e-2, solved_near = 1e-6, rounding = 1e-18;
+    static constexpr double solved_near = 1e-6, rounding = 1e-18;
     static constexpr double narrowing = 0.3, slow_narrowing = 0.6;
     static constexpr double widening = 3.0;
     static constexpr int most_failures = 5;  // of line searches
@@ -113,6 +117,8 @@ class MulticlassNewton {
     static constexpr double flat = 0.4;                  // slope at which a line search ends, over that at its start
     static constexpr std::size_t rows_per_weight = 512;  // that are enough for a matrix
     static constexpr double seconds_per_entry = 5e-9;    // of fresh memory
+    static constexpr double good_enough = 0.1;           // residual of a direction, over that of none
+    static constexpr int most_products = 100;            // for one direction
 
     static double dot(const std::vector<double>& a, const std::vector<double>& b) {
         return dense_dot(a.data(), b.data(), a.size());
@@ -146,6 +152,9 @@ class MulticlassNewton {
     // class: a free variable changes by its own slack minus what all of them have in common, and moves the weights of
     // its class and those of the row's own one in opposite directions.
     bool find_direction(const std::vector<double>& w, double width, bool exact) {
+        if (problem_.classes() * columns_ > most_dense) {
+            return find_direction_by_products(w, width);
+        }
         if (!make_matrices()) {
             return false;
         }
@@ -187,6 +196,111 @@ class MulticlassNewton {
             }
         }
         return true;
+    }
+
+    // With more weights than one matrix is good for: conjugate gradients, to a residual that is good enough for a line
+    // search. The matrix without what couples classes is the preconditioner: a small one to factorise for each class. A
+    // product costs the entries of the curved rows times their free classes.
+    bool find_direction_by_products(const std::vector<double>& w, double width) {
+        if (!factorise_classes(width)) {
+            return false;
+        }
+        const std::size_t size = w.size();
+        std::fill(direction_.begin(), direction_.end(), 0.0);
+        residual_.resize(size);
+        for (std::size_t k = 0; k < size; ++k) {
+            residual_[k] = sums_[k] - w[k];
+        }
+        precondition(residual_, scaled_);
+        step_ = scaled_;
+        double rho = dot(residual_, scaled_);
+        const double enough = good_enough * good_enough * rho;
+        for (int count = 0; count < most_products && rho > enough; ++count) {
+            if (!multiply(step_, width, product_)) {
+                return false;
+            }
+            const double length = rho / dot(step_, product_);
+            dense_axpy(length, step_.data(), direction_.data(), size);
+            dense_axpy(-length, product_.data(), residual_.data(), size);
+            precondition(residual_, scaled_);
+            const double next = dot(residual_, scaled_), ratio = next / rho;
+            rho = next;
+            for (std::size_t k = 0; k < size; ++k) {
+                step_[k] = scaled_[k] + ratio * step_[k];
+            }
+        }
+        return true;
+    }
+
+    // result = (I + sum_i M_i (x) x_i x_i' / curvature_i) d; false when time has run out.
+    bool multiply(const std::vector<double>& d, double width, std::vector<double>& result) {
+        result = d;
+        for (const RowIndex i : curved_) {
+            const MulticlassRow& row = problem_.variables().rows[i];
+            const double common = find_free(i), count = static_cast<double>(free_.size()), scale = row.C / width;
+            const double to_own = 1.0 - count * common;
+            free_.push_back(row.label);
+            problem_.some_scores(i, free_, d.data(), scores_);
+            const double own = scores_.back();
+            double sum = -own;
+            for (const double score : scores_) {
+                sum += score;
+            }
+            for (double& score : scores_) {
+                score = scale * (score - common * sum - to_own * own);
+            }
+            scores_.back() = scale * to_own * (count * own - sum);
+            problem_.add(i, free_, scores_, result.data());
+            if (monitor_.poll(2 * problem_.rows().stored(i) * free_.size())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    // The factors of the blocks of that matrix on its diagonal, one for each class; false when time has run out.
+    bool factorise_classes(double width) {
+        const std::size_t classes = problem_.classes();
+        std::vector<std::vector<RowIndex>> rows(classes);
+        std::vector<std::vector<double>> scales(classes);
+        for (const RowIndex i : curved_) {
+            const MulticlassRow& row = problem_.variables().rows[i];
+            const double common = find_free(i), count = static_cast<double>(free_.size()), scale = row.C / width;
+            for (const std::uint32_t m : free_) {
+                rows[m].push_back(i);
+                scales[m].push_back(scale * (1.0 - common));
+            }
+            rows[row.label].push_back(i);
+            scales[row.label].push_back(scale * count * (1.0 - count * common));
+        }
+        if (blocks_.empty()) {
+            blocks_.assign(1, SymmetricMatrix(columns_));
+            factors_.assign(classes, SymmetricMatrix(columns_));
+        }
+        auto stop = [this](std::size_t work) { return monitor_.poll(work); };
+        for (std::size_t m = 0; m < classes; ++m) {
+            blocks_[0].clear();
+            add_outers(rows[m], scales[m], blocks_[0]);
+            if (monitor_.look() || !factorise_shifted(blocks_[0], 1.0, factors_[m], 1.0, stop)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    void precondition(const std::vector<double>& given, std::vector<double>& result) {
+        const std::size_t wide = problem_.width();
+        result.assign(given.size(), 0.0);
+        std::vector<double> own(columns_);
+        for (std::size_t m = 0; m < factors_.size(); ++m) {
+            for (std::size_t j = 0; j < columns_; ++j) {
+                own[j] = given[j * wide + m];
+            }
+            solve_factorised(factors_[m], own);
+            for (std::size_t j = 0; j < columns_; ++j) {
+                result[j * wide + m] = own[j];
+            }
+        }
     }
 
     // When the first direction is looked for: they can take gigabytes, and so more time than there is. False if so.
@@ -243,12 +357,18 @@ class MulticlassNewton {
         if (r < s) {
             std::swap(r, s);
         }
-        SymmetricMatrix& block = blocks_[r * (r + 1) / 2 + s];
-        double* last = block.row(columns_ - 1);
         const auto row = static_cast<RowIndex>(i);
-        problem_.rows().add_outers({&row, 1}, &scale, block, 0, columns_);
-        problem_.rows().axpy(i, scale * problem_.bias(), last);
-        last[columns_ - 1] += scale * problem_.bias() * problem_.bias();
+        add_outers({&row, 1}, {&scale, 1}, blocks_[r * (r + 1) / 2 + s]);
+    }
+
+    // The sum of scales[k] x_i x_i' over the rows i = rows[k], the constant among the features.
+    void add_outers(std::span<const RowIndex> rows, std::span<const double> scales, SymmetricMatrix& block) {
+        problem_.rows().add_outers(rows, scales.data(), block, 0, columns_);
+        double* last = block.row(columns_ - 1);
+        for (std::size_t k = 0; k < rows.size(); ++k) {
+            problem_.rows().axpy(rows[k], scales[k] * problem_.bias(), last);
+            last[columns_ - 1] += scales[k] * problem_.bias() * problem_.bias();
+        }
     }
 
     // Along the direction the slope of the objective rises steadily; a point where it is small is looked for between
@@ -305,10 +425,13 @@ class MulticlassNewton {
     std::int64_t max_iter_;
     Monitor& monitor_;
     std::size_t columns_;  // features and the constant
+    double solved_far_;    // share of the gap at which a center is solved, until the end is near
     std::vector<RowIndex> all_, curved_;
     MulticlassVariables center_;
     std::vector<double> sums_;  // w(a)
     std::vector<double> direction_, trial_;
+    std::vector<double> residual_, scaled_, product_, step_, scores_;  // of conjugate gradients
+    std::vector<SymmetricMatrix> factors_;                             // one for each class
     std::vector<std::uint32_t> free_;
     std::vector<SymmetricMatrix> blocks_;     // one for each pair of classes, symmetric as all of the x x' are
     SymmetricMatrix hessian_{0}, factor_{0};  // weights class by class
@@ -331,19 +454,20 @@ void start_from_sample(MulticlassState& state, const Rows& rows, std::size_t one
 
 Outcome multiclass_newton(MulticlassState& state, const Limits& limits, Monitor& monitor) {
     // Widths to start with: from nothing, from given variables, and from weights that are nearly right.
-    constexpr double wide = 10.0, medium = 1.0, narrow = 0.1;
+    constexpr double wide = 10.0, medium = 1.0, less = 0.3, narrow = 0.1;
     constexpr std::size_t one_in = 16, rows_per_weight = 20;
     return state.visit([&]<class Rows>(MulticlassProblem<Rows>& problem) {
         problem.variables() = state.bounds.variables();
         std::vector<double> w = state.bounds.weights();
         const std::vector<MulticlassRow>& rows = problem.variables().rows;
         const bool warm = std::any_of(rows.begin(), rows.end(), [](const MulticlassRow& row) { return row.count > 0; });
-        const bool sampled =
-            !warm && rows.size() / one_in >= rows_per_weight * problem.classes() * (problem.rows().features() + 1);
+        const std::size_t weights = problem.classes() * (problem.rows().features() + 1);
+        const bool sampled = !warm && rows.size() / one_in >= rows_per_weight * weights;
         if (sampled) {
             start_from_sample(state, problem.rows(), one_in, wide, limits.max_iter, monitor, w);
         }
-        const double width = sampled ? narrow : warm ? medium : wide;
+        const double warm_width = weights > most_dense ? less : medium;  // where steps are dear, the fewer centers
+        const double width = sampled ? narrow : warm ? warm_width : wide;
         return MulticlassNewton<Rows>(state, problem, limits.tol, limits.max_iter, monitor)
             .run(w, width, sampled, false);
     });

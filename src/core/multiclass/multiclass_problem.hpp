@@ -140,7 +140,8 @@ class MulticlassProblem {
         variables_.prefetch(i);
     }
 
-    void rebuild_weights(std::vector<double>& w) {
+    template <class Vector>
+    void rebuild_weights(Vector& w) {
         w.assign((rows_.features() + 1) * width_, 0.0);
         for (std::size_t i = 0; i < size(); ++i) {
             which_.clear();
@@ -158,7 +159,7 @@ class MulticlassProblem {
     }
 
     // The primal value of any weights; rows of weight zero take no part.
-    double primal(const std::vector<double>& w) {
+    double primal(std::span<const double> w) {
         double losses = 0.0;
         for (std::size_t i = 0; i < size(); ++i) {
             const MulticlassRow& row = variables_.rows[i];
@@ -180,7 +181,7 @@ class MulticlassProblem {
     }
 
     // The dual value of the variables, whose weights are `sums`.
-    double dual(const std::vector<double>& sums) const {
+    double dual(std::span<const double> sums) const {
         double sum = 0.0;
         for (const MulticlassRow& row : variables_.rows) {
             sum += row.sum;

@@ -2,7 +2,8 @@
 // a loop over all rows and classes, then loops over those rows and classes only that are not at a bound, until these
 // are solved to an accuracy that starts at 1 and is cooled by factors of 10, or have cost as much as allowed.
 //
-// Rows are visited in the order of a random permutation, as in the paper, or by adaptive frequencies.
+// Full loops visit rows in the order of a random permutation, as in the paper, so that their estimate of the gap tells
+// when a certificate pays. Shrunk loops do the same, or go by adaptive frequencies.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -13,6 +14,7 @@
 
 #include "binary/orders.hpp"
 #include "multiclass/methods.hpp"
+#include "numeric/huge_array.hpp"
 #include "run/pace.hpp"
 #include "run/random.hpp"
 #include "run/reached.hpp"
@@ -52,7 +54,7 @@ class SequentialDualMethod {
             const bool last = monitor_.look() || epochs_ >= limits_.max_iter || out_of_work;
             // If each row was visited once, its share of the gap was seen, though at different weights.
             const double gap = trust_ * full.gap;
-            const bool hopeful = !options_.adaptive && gap <= limits_.tol * std::abs(dual_ + gap);
+            const bool hopeful = gap <= limits_.tol * std::abs(dual_ + gap);
             if (last || hopeful || checks.enough() || monitor_.report_due(passes)) {
                 checks.spend();
                 if (check(full.gap, passes)) {
@@ -115,7 +117,7 @@ class SequentialDualMethod {
         double* w = w_.data();
         const bool first = epochs_ == 0;
         const double fade = 1.0 / static_cast<double>(std::max<std::size_t>(rows.size(), 1));
-        if (options_.adaptive && !first) {
+        if (options_.adaptive && !first && !all_classes) {
             frequencies_.fill(rows, schedule_, random_);
         } else {
             shuffle_.fill(rows, schedule_, random_);
@@ -185,7 +187,7 @@ class SequentialDualMethod {
     Frequencies frequencies_;
     std::vector<RowIndex> all_, active_, schedule_;
     std::int64_t epochs_ = 0;
-    std::vector<double> w_;
+    HugeVector<double> w_;
     double dual_ = 0.0;
     double trust_ = 1.0;  // exact gap / estimate of the loop, when both were last known
 };

@@ -1,4 +1,4 @@
-// The sub-problem of one row, (10) and (21) of Keerthi et al. 2008, solved exactly in O(k log k).
+// The sub-problem of one row, (10) and (21) of Keerthi et al. 2008, solved exactly.
 //
 // With a_m >= 0 for the classes m other than the row's own (the dual variables of Weston-Watkins; for Crammer-Singer
 // a_m = -alpha_m, and alpha of the own class is their sum) both read, up to a factor and a constant,
@@ -26,15 +26,37 @@ struct ClassValue {
     double value;
 };
 
-// Crammer-Singer: classes enter from the largest t down, for as long as they lie above the level.
-inline double crammer_singer_level(std::span<const ClassValue> sorted, double C) {
-    double sum = 0.0, level = 0.0;
-    for (std::size_t n = 0; n < sorted.size() && sorted[n].value > level; ++n) {
-        sum += sorted[n].value;
-        const auto count = static_cast<double>(n + 1);
+// No class whose t is at most this gets a share: the level that the largest t alone asks for.
+inline double lowest_level(Formulation formulation, double largest, double C) {
+    if (formulation == Formulation::crammer_singer) {
+        return std::max(0.5 * largest, largest - C);
+    }
+    return std::min(0.5 * largest, C);
+}
+
+// Crammer-Singer: the level rises with every class that is left out because it lies below, and classes are left out
+// until all that are left lie above (Michelot 1986). That takes two or three rounds, and no sorting.
+inline double crammer_singer_level(std::span<const ClassValue> classes, double C) {
+    double level = 0.0;
+    for (const ClassValue& c : classes) {
+        level = std::max(level, c.value);
+    }
+    level = lowest_level(Formulation::crammer_singer, level, C);
+    for (std::size_t before = classes.size() + 1;;) {
+        double sum = 0.0;
+        std::size_t above = 0;
+        for (const ClassValue& c : classes) {
+            const bool is_above = c.value > level;
+            sum += is_above ? c.value : 0.0;
+            above += is_above ? 1 : 0;
+        }
+        if (above >= before || above == 0) {  // rounding may bring back a class that lies at the level
+            return level;
+        }
+        before = above;
+        const auto count = static_cast<double>(above);
         level = std::max(sum / (count + 1.0), (sum - C) / count);
     }
-    return level;
 }
 
 // Weston-Watkins: the level falls past t_m, where class m leaves its lower bound, and past t_m - C, where it reaches
@@ -59,12 +81,21 @@ inline double weston_watkins_level(std::span<const ClassValue> sorted, double C)
     }
 }
 
-// No class whose t is at most this gets a share: the level that the largest t alone asks for.
-inline double lowest_level(Formulation formulation, double largest, double C) {
-    if (formulation == Formulation::crammer_singer) {
-        return std::max(0.5 * largest, largest - C);
+// The largest first.
+inline void sort_by_value(std::span<ClassValue> classes) {
+    auto larger = [](const ClassValue& a, const ClassValue& b) { return a.value > b.value; };
+    if (classes.size() > 16) {
+        std::sort(classes.begin(), classes.end(), larger);
+        return;
     }
-    return std::min(0.5 * largest, C);
+    for (std::size_t n = 1; n < classes.size(); ++n) {
+        const ClassValue moved = classes[n];
+        std::size_t k = n;
+        for (; k > 0 && larger(moved, classes[k - 1]); --k) {
+            classes[k] = classes[k - 1];
+        }
+        classes[k] = moved;
+    }
 }
 
 // Replaces every t by a. Returns the sum of the a. Values that are no numbers, which only data that are changed
@@ -73,20 +104,10 @@ inline double solve_subproblem(Formulation formulation, std::span<ClassValue> cl
     for (ClassValue& c : classes) {
         c.value = c.value > -infinity ? c.value : -infinity;
     }
-    auto larger = [](const ClassValue& a, const ClassValue& b) { return a.value > b.value; };
-    if (classes.size() > 16) {
-        std::sort(classes.begin(), classes.end(), larger);
-    } else {
-        for (std::size_t n = 1; n < classes.size(); ++n) {
-            const ClassValue moved = classes[n];
-            std::size_t k = n;
-            for (; k > 0 && larger(moved, classes[k - 1]); --k) {
-                classes[k] = classes[k - 1];
-            }
-            classes[k] = moved;
-        }
-    }
     const bool weston_watkins = formulation == Formulation::weston_watkins;
+    if (weston_watkins) {
+        sort_by_value(classes);
+    }
     const double level = weston_watkins ? weston_watkins_level(classes, C) : crammer_singer_level(classes, C);
     double sum = 0.0;
     for (ClassValue& c : classes) {

@@ -57,7 +57,7 @@ MAXMARGIN_INLINE void scores_loop(const Value* values, FeatureOf feature, std::s
     }
 }
 
-// Where classes are few, their weights and changes stay in registers too; any number is done four at a time.
+// Where classes are few, their scores stay in registers too; any number is done four at a time.
 template <std::size_t count, class FeatureOf, class Value>
 MAXMARGIN_INLINE void some_scores_of(const Value* values, FeatureOf feature, std::size_t n, const double* weights,
                                      std::size_t width, const std::uint32_t* classes, double* scores) {
@@ -85,61 +85,53 @@ MAXMARGIN_INLINE void some_scores_loop(const Value* values, FeatureOf feature, s
     });
 }
 
-template <std::size_t count, class FeatureOf, class Value>
-MAXMARGIN_INLINE void add_to_some(const Value* values, FeatureOf feature, std::size_t n, const std::uint32_t* classes,
-                                  const double* changes, double* weights, std::size_t width) {
-    std::size_t to[count];
-    double change[count];
-    for (std::size_t c = 0; c < count; ++c) {
-        to[c] = classes[c];
-        change[c] = changes[c];
-    }
-    for (std::size_t k = 0; k < n; ++k) {
-        double* w = weights + feature(k) * width;
-        for (std::size_t c = 0; c < count; ++c) {
-            w[to[c]] += static_cast<double>(values[k]) * change[c];
-        }
-    }
-}
-
 template <std::size_t blocks, class FeatureOf, class Value>
-MAXMARGIN_INLINE void add_blocks(const Value* values, FeatureOf feature, std::size_t n, const std::uint32_t* classes,
-                                 const double* changes, std::size_t count, double* weights, std::size_t width) {
-    double all[blocks * class_block] = {};
-    for (std::size_t c = 0; c < count; ++c) {
-        all[classes[c]] = changes[c];
-    }
+MAXMARGIN_INLINE void add_blocks(const Value* values, FeatureOf feature, std::size_t n, const std::size_t* which,
+                                 const Block* changes, double* weights, std::size_t width) {
+    std::size_t to[blocks];
     Block change[blocks];
     for (std::size_t b = 0; b < blocks; ++b) {
-        change[b] = *reinterpret_cast<const Block*>(all + b * class_block);
+        to[b] = which[b];
+        change[b] = changes[b];
     }
     for (std::size_t k = 0; k < n; ++k) {
         Block* w = reinterpret_cast<Block*>(weights + feature(k) * width);
         for (std::size_t b = 0; b < blocks; ++b) {
-            w[b] += static_cast<double>(values[k]) * change[b];
+            w[to[b]] += static_cast<double>(values[k]) * change[b];
         }
     }
 }
 
-// A whole block costs as much as a single class.
+// A whole block costs as much as a single class, or less: the next row loads blocks, which a processor can take from a
+// store that is still under way only if that wrote the whole block.
 template <class Value, class FeatureOf>
 MAXMARGIN_INLINE void add_loop(const Value* values, FeatureOf feature, std::size_t n, const std::uint32_t* classes,
                                const double* changes, std::size_t count, double* weights, std::size_t width) {
-    if (width == class_block) {
-        return add_blocks<1>(values, feature, n, classes, changes, count, weights, width);
+    constexpr std::size_t most = 6;
+    while (count > 0) {
+        std::size_t which[most];
+        double change[most][class_block];
+        std::size_t blocks = 0;
+        for (; count > 0; --count, ++classes, ++changes) {
+            const std::size_t block = *classes / class_block;
+            std::size_t b = 0;
+            while (b < blocks && which[b] != block) {
+                ++b;
+            }
+            if (b == blocks) {
+                if (blocks == most) {
+                    break;
+                }
+                ++blocks;
+                which[b] = block;
+                std::fill_n(change[b], class_block, 0.0);
+            }
+            change[b][*classes % class_block] = *changes;
+        }
+        with_constant_count<most>(blocks, [&](auto constant) MAXMARGIN_ALWAYS_INLINE {
+            add_blocks<constant()>(values, feature, n, which, reinterpret_cast<const Block*>(change), weights, width);
+        });
     }
-    if (width == 2 * class_block) {
-        return add_blocks<2>(values, feature, n, classes, changes, count, weights, width);
-    }
-    if (width == 3 * class_block && count >= 3) {
-        return add_blocks<3>(values, feature, n, classes, changes, count, weights, width);
-    }
-    for (; count > 4; count -= 4, classes += 4, changes += 4) {
-        add_to_some<4>(values, feature, n, classes, changes, weights, width);
-    }
-    with_constant_count<4>(count, [&](auto constant) MAXMARGIN_ALWAYS_INLINE {
-        add_to_some<constant()>(values, feature, n, classes, changes, weights, width);
-    });
 }
 
 // The feature of the k-th stored entry of a row.

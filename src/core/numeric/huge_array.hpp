@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <vector>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -36,5 +37,22 @@ HugeArray<T> make_huge_array(std::size_t count) {
 #endif
     return HugeArray<T>(static_cast<T*>(memory));
 }
+
+// The same memory for vectors, which then begin at a cache line at the least.
+template <class T>
+struct HugeAllocator {
+    using value_type = T;
+
+    HugeAllocator() = default;
+    template <class Other>
+    HugeAllocator(const HugeAllocator<Other>&) {}
+
+    T* allocate(std::size_t count) { return make_huge_array<T>(count).release(); }
+    void deallocate(T* memory, std::size_t) { std::free(memory); }
+    bool operator==(const HugeAllocator&) const { return true; }
+};
+
+template <class T>
+using HugeVector = std::vector<T, HugeAllocator<T>>;
 
 }  // namespace maxmargin

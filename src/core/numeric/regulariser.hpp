@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "numeric/simd.hpp"
@@ -15,14 +16,14 @@ struct Regulariser {
     bool free_bias = false;   // the last weight is left out
     double last_slope = 0.0;  // and counts by itself times this
 
-    double value(const std::vector<double>& w) const { return 0.5 * dot(w, w) + last_slope * w.back(); }
+    double value(std::span<const double> w) const { return 0.5 * dot(w, w) + last_slope * w.back(); }
     // The derivative at w along a direction.
-    double slope(const std::vector<double>& w, const std::vector<double>& direction) const {
+    double slope(std::span<const double> w, std::span<const double> direction) const {
         return dot(w, direction) + last_slope * direction.back();
     }
     // At sums whose last entry is the slope where the bias is free: that is the condition of its dual variables.
-    double conjugate(const std::vector<double>& sums) const { return 0.5 * dot(sums, sums); }
-    double dot(const std::vector<double>& a, const std::vector<double>& b) const {
+    double conjugate(std::span<const double> sums) const { return 0.5 * dot(sums, sums); }
+    double dot(std::span<const double> a, std::span<const double> b) const {
         return dense_dot(a.data(), b.data(), a.size() - (free_bias ? 1 : 0));
     }
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -35,7 +36,7 @@ class Bounds {
 
     // Kept if better; values that are no numbers never are. `error` is how far the value may be off beside what a plain
     // pass over the rows may be; infinite if that is not known.
-    bool offer_weights(double primal, const std::vector<double>& weights, double error = 0.0) {
+    bool offer_weights(double primal, std::span<const double> weights, double error = 0.0) {
         const bool better = primal < primal_;
         if (better) {
             if (primal_is_exact_) {
@@ -43,7 +44,7 @@ class Bounds {
                 primal_is_exact_ = false;
             }
             primal_ = primal;
-            weights_ = weights;
+            weights_.assign(weights.begin(), weights.end());
             primal_error_ = error;
         }
         return better;

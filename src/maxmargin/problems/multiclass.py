@@ -109,9 +109,12 @@ class MulticlassProblem(Problem):
         return self.weights_of_report(state.weights()), Csr(values, classes, starts, (self.shape[0], self.n_classes))
 
     def weights_of_report(self, weights: Floats) -> Floats:
-        """Weights of shape (classes, features + 1) from those of the core, which are transposed and padded."""
+        """Weights of shape (classes, features + 1) from those of the core, which are transposed and padded.
+
+        They stay feature by feature in memory, as a `Model` keeps them.
+        """
         by_feature = weights.reshape(self.shape[1] + 1, -1)
-        return np.ascontiguousarray(by_feature[:, : self.n_classes].T)
+        return np.asfortranarray(by_feature[:, : self.n_classes].T)
 
     def _by_feature(self, weights: ArrayLike) -> Floats:
         """The inverse of `weights_of_report`."""

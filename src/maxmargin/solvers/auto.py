@@ -27,8 +27,9 @@ Newton's method on the hinge do cutting planes go on.
 
 Several classes at once have features times classes weights. Where these are few, Newton's method needs 20 to 30 steps
 whatever C is, while the loops of the sequential dual method grow with it: so "newton" takes over after a few passes of
-"sdm", or at once where rows are so many that a sample of them gives it a start. With more weights "sdm" is alone; its
-adaptive frequencies are level with permutations on most sets and more than ten times faster on news20.
+"sdm", or at once where rows are so many that a sample of them gives it a start. With some thousand weights its steps,
+now by conjugate gradients, are dear, and it comes in only where "sdm" has not been done after many passes. With still
+more, or more than rows, "sdm" is alone.
 """
 
 from __future__ import annotations
@@ -76,8 +77,12 @@ NEWTON_STEPS = 5
 #: Each further stage of either gets more, so that the alternation cannot go on without progress for ever.
 GROWTH = 1.5
 
-#: With more weights in all (classes times features) their Hessian no longer pays as a matrix.
+#: With more weights in all (classes times features) Newton's steps are so expensive that "sdm" goes first for longer.
 MOST_NEWTON_WEIGHTS = 1024
+#: From this ``C * mean(Q_ii)`` on a problem is hard for "sdm" there.
+HARD_CLASSES = 30.0
+#: Work for "sdm" before Newton's method there on hard and on other problems, in passes over all rows and classes.
+LONG_SDM_PASSES = {True: 100.0, False: 400.0}
 #: From so many rows per weight on, Newton's method is the faster one from the start.
 ROWS_PER_WEIGHT = 320
 #: Up to this ``C * mean(Q_ii)`` a problem is easy for "sdm".
@@ -214,8 +219,13 @@ class Auto(Method):
             else:
                 yield from Newton().plan(problem, state, run, primal_only=True)
             return
-        if weights > MOST_NEWTON_WEIGHTS or self.dual:
+        if weights > MOST_WEIGHTS or weights > problem.shape[0] or self.dual:
             yield Stage(sdm)
+            return
+        if weights > MOST_NEWTON_WEIGHTS:
+            hard = _hardness(problem) > HARD_CLASSES
+            if (yield Stage(sdm, {"max_passes": LONG_SDM_PASSES[hard]})) is Exit.BUDGET:
+                yield from Newton().plan(problem, state, run)
             return
         easy = float(problem.C.mean()) * _curvature(problem) <= EASY_CLASSES
         descends = easy or state.dual > 0 or problem.shape[0] < ROWS_PER_WEIGHT * weights

@@ -1,7 +1,8 @@
 """Newton's method in the primal: the right tool when features are few or C is large (Keerthi & DeCoste 2005).
 
 The hinge is smoothed by a width that is driven to zero; the certificate is always that of the true problem. For several
-classes at once it is a proximal point method, and needs a matrix with a row for each weight of each class.
+classes at once it is a proximal point method, with a matrix that has a row for each weight of each class or, beyond
+some two thousand weights, by conjugate gradients and a matrix for each class.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from maxmargin.solvers.sequential_dual import SequentialDual
 if TYPE_CHECKING:
     from maxmargin.solvers.run import Run
 
-#: With so many weights of all classes together, Newton's method for several classes takes about a gigabyte.
+#: Weights of all classes together that Newton's method for several classes takes.
 MOST_WEIGHTS = 8192
 #: Up to so many stored values, which take a millisecond, a fit goes on to this gap, whatever was asked for: then the
 #: model does not depend on the tolerance, and weighting a row equals repeating it to many digits.
@@ -89,6 +90,6 @@ def _check_size(problem: Any) -> None:
     weights = weight_count(problem)
     if weights > MOST_WEIGHTS:
         raise ValueError(
-            f"solver='newton' needs a matrix of {weights:,} x {weights:,} entries for {problem.n_classes} classes and "
-            f"{problem.shape[1]:,} features, and takes up to {MOST_WEIGHTS:,} only; use 'sdm'"
+            f"solver='newton' takes up to {MOST_WEIGHTS:,} weights of all classes together, not {weights:,} for "
+            f"{problem.n_classes} classes and {problem.shape[1]:,} features; use 'sdm'"
         )

@@ -22,7 +22,8 @@ class SequentialDual(Method):
     Parameters
     ----------
     adaptive : bool, default=True
-        Whether rows are visited by adaptive frequencies; False is a random permutation per loop.
+        Whether loops over rows that are not at a bound visit them by adaptive frequencies; False is a random
+        permutation, as in full loops.
     shrinking : bool, default=True
         Whether a full loop is followed by loops over those rows and classes only that are not at a bound.
     effort : float, default=2.0
