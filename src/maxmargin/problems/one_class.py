@@ -73,7 +73,13 @@ class OneClassProblem(Problem):
         start_state(state, self.nu * self.C if start is None else start, self.shape)
         return state
 
-    def found(self, state: _core.BinaryState) -> tuple[Floats, Floats]:
+    def start_light(self, start: Any = None) -> _core.OneClassState:
+        """The same for the method that solves nothing but such problems."""
+        state = _core.OneClassState(self.matrix.rows, self.C, self.slope)
+        start_state(state, start, self.shape)
+        return state
+
+    def found(self, state: _core.BinaryState | _core.OneClassState) -> tuple[Floats, Floats]:
         """The best weights and the best dual variables of a state."""
         return state.weights(), state.alpha()
 

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from maxmargin import _core
 from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.multiclass import MulticlassProblem
+from maxmargin.solvers.active_set import ActiveSet
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
 from maxmargin.solvers.method import LOSSES_OF, Exit, Method, Plan, Stage, check_flags
@@ -152,6 +153,8 @@ class Auto(Method):
             return CuttingPlane().plan(problem, state, run)
         if problem.kind == "l1":
             return WorkingSets().plan(problem, state, run)
+        if problem.kind == "one_class" and self.dual is not False:
+            return ActiveSet().plan(problem, state, run)
         if problem.kind not in LOSSES_OF:
             return self._classes(problem, state, run)
         if self.dual is False:
@@ -159,6 +162,12 @@ class Auto(Method):
         if problem.shape[1] <= MOST_NEWTON_FEATURES and self.dual is None:
             return self._few_features(problem, state, run)
         return self._many_features(problem)
+
+    def state(self, problem: Any, start: Any) -> Any:
+        """That of the method which will be chosen."""
+        if problem.kind == "one_class" and self.dual is not False:
+            return ActiveSet().state(problem, start)
+        return super().state(problem, start)
 
     def sweeps_first(self, problem: BinaryProblem) -> bool:
         """Whether a binary problem is one for dual coordinate descent, at least to begin with."""

@@ -194,7 +194,7 @@ class Call:
             limits["report_seconds"] = min(limits.get("report_seconds") or keep_seconds, keep_seconds / 2)
         self.run = Run(self.recorder, with_weights=callback is not None or keep is not None, **limits)
         made = time.perf_counter()
-        self.state: Any = problem.start(start if before is None else before)
+        self.state: Any = method.state(problem, start if before is None else before)
         # To verify the bounds and to read them out takes about as long as to make the state.
         self.run.core.reserve(time.perf_counter() - made)
 

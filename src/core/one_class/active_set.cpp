@@ -1,0 +1,334 @@
+// The one-class problem by an active set. Most variables are at a bound, because their rows have a score far from the
+// offset; few are between. So a working set of rows near the offset is solved by itself (working_rows.hpp), all other
+// rows are proved to be on their side or looked at again (row_list.hpp), and those that are not come into the next
+// working set. Samples of the rows, each solved in the same way, give the weights to start from.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "numeric/twofold.hpp"
+#include "one_class/row_list.hpp"
+#include "one_class/state.hpp"
+#include "one_class/working_rows.hpp"
+
+namespace maxmargin {
+namespace {
+
+constexpr std::size_t strides[] = {64, 8};         // of the samples
+constexpr std::size_t smallest_sample = 256;       // rows
+constexpr double sample_tol = 1e-3;                // of a sample's solution
+constexpr std::int64_t most_sample_rounds = 8;     // for it
+constexpr std::size_t smallest_working_set = 500;  // rows, or a share of all
+constexpr double working_share = 1.0 / 64.0;
+constexpr double inner_share = 0.01;    // of its gap to which a working set is solved
+constexpr double too_many_unproved = 1.0 / 3.0;  // a share of the rows from which on all are scored
+constexpr std::int64_t most_stalls = 20;         // rounds in which the gap does not fall to half
+
+template <RowSource Rows>
+class ActiveSet {
+  public:
+    ActiveSet(OneClassState& state, const Rows& rows, const Limits& limits, Monitor& monitor)
+        : state_(state),
+          rows_(rows),
+          limits_(limits),
+          monitor_(monitor),
+          w_(rows.features() + 1),
+          working_(rows, w_, monitor) {}
+
+    Outcome run() {
+        monitor_.expect_check(3.0 * static_cast<double>(rows_.stored()));
+        const bool continued = !state_.bounds.variables().empty();
+        if (!continued) {
+            for (const std::size_t stride : strides) {
+                if (rows_.size() / stride >= smallest_sample && !solve_sample(stride)) {
+                    break;
+                }
+            }
+        }
+        RowList<Rows> list(state_, rows_, 1);
+        if (continued) {
+            take_variables(list);
+        } else {
+            begin(list, state_.s);
+        }
+        const Exit exit = go_on(list, state_.s, limits_.tol, limits_.max_iter, true);
+        return {exit, round_};
+    }
+
+  private:
+    // Weights and the scores between which the offset is, from some of the rows.
+    bool solve_sample(std::size_t stride) {
+        RowList<Rows> sample(state_, rows_, stride);
+        double total = 0.0;
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            total += state_.C[i];
+        }
+        if (sample.size() < smallest_sample / 2) {
+            return true;
+        }
+        const double share = state_.s / total;
+        begin(sample, share * sample.total());
+        const Exit exit = go_on(sample, share * sample.total(), sample_tol, most_sample_rounds, false);
+        if (exit == Exit::time_limit || exit == Exit::stopped) {
+            return false;
+        }
+        sample.refer_to(w_);
+        std::vector<double> scores(sample.size());
+        for (std::size_t k = 0; k < sample.size(); ++k) {
+            scores[k] = sample.score(k);
+        }
+        const double n = static_cast<double>(sample.size());
+        const double margin = 3.0 * std::sqrt(share * (1.0 - share) / n) + 0.5 * working_share + 2.0 / n;
+        auto quantile = [&](double part) {
+            const auto place = static_cast<std::ptrdiff_t>(part * n);
+            std::nth_element(scores.begin(), scores.begin() + place, scores.end());
+            return scores[static_cast<std::size_t>(place)];
+        };
+        low_ = share - margin > 0.0 ? quantile(share - margin) : -infinity;
+        high_ = share + margin < 1.0 ? quantile(share + margin) : infinity;
+        return !monitor_.poll(sample.size());
+    }
+
+    std::size_t working_size(const RowList<Rows>& list) const {
+        return std::max(smallest_working_set, static_cast<std::size_t>(working_share * static_cast<double>(list.size())));
+    }
+
+    // The lowest scores at the weights of a sample, or at the sum of some rows, get their bounds; rows near the offset
+    // are the first working set.
+    void begin(RowList<Rows>& list, double s) {
+        if (dense_dot(w_.data(), w_.data(), w_.size()) == 0.0) {
+            for (std::size_t k = 0; k < list.size(); k += list.size() / smallest_sample + 1) {
+                rows_.axpy(list.row(k), 1.0, w_.data());
+            }
+        }
+        list.refer_to(w_);
+        if (!list.fill(s, low_, high_, places_)) {
+            list.fill(s, -infinity, infinity, places_);
+        }
+        list.sum_rows(w_);
+        const std::size_t half = working_size(list) / 2, middle = list.quantile();
+        const std::size_t first = middle > half ? middle - half : 0;
+        working_.members.clear();
+        for (std::size_t p = first; p < std::min(middle + half + 1, places_.size()); ++p) {
+            working_.members.push_back(list.member(places_[p]));
+        }
+        monitor_.poll(rows_.stored() * list.size() / rows_.size());
+    }
+
+    void take_variables(RowList<Rows>& list) {
+        list.alphas.resize(list.size());
+        for (std::size_t k = 0; k < list.size(); ++k) {
+            list.alphas[k] = state_.bounds.variables()[list.row(k)];
+        }
+        list.sum_rows(w_);
+        list.refer_to(w_);
+        std::vector<unsigned char> none(list.size());
+        working_.members.clear();
+        candidates_.clear();
+        for (std::size_t k = 0; k < list.size(); ++k) {
+            candidates_.push_back(list.member(k));
+        }
+        // The offset for which as much lies below it as the variables add up to.
+        std::vector<WorkingRow> sorted = candidates_;
+        std::sort(sorted.begin(), sorted.end(),
+                  [](const WorkingRow& a, const WorkingRow& b) { return a.score < b.score; });
+        double below = 0.0;
+        for (const WorkingRow& row : sorted) {
+            rho_ = row.score;
+            below += row.C;
+            if (below >= state_.s) {
+                break;
+            }
+        }
+        choose_members(list);
+    }
+
+    Exit go_on(RowList<Rows>& list, double s, double tol, std::int64_t most_rounds, bool is_all) {
+        double best = infinity;
+        std::int64_t stalls = 0;
+        for (std::int64_t round = 1;; ++round) {
+            const double size = dense_dot(w_.data(), w_.data(), w_.size());
+            const bool goes_on = working_.solve(0.3 * tol * 0.5 * size, inner_share);
+            for (const WorkingRow& member : working_.members) {
+                list.alphas[member.position] = member.alpha;
+            }
+            round_ = is_all ? round : 0;
+            const double gap = examine(list);
+            const double square = dense_dot(w_.data(), w_.data(), w_.size());
+            if (is_all && certify(list, s, gap, tol)) {
+                return Exit::converged;
+            }
+            if (!is_all && gap <= tol * (0.5 * square - gap)) {
+                return Exit::converged;
+            }
+            if (!goes_on || monitor_.look()) {
+                return monitor_.exit();
+            }
+            if (round >= most_rounds) {
+                return Exit::max_iter;
+            }
+            stalls = gap <= 0.5 * best ? 0 : stalls + 1;
+            best = std::min(best, gap);
+            if (stalls > most_stalls || square <= vanishing(list)) {
+                return Exit::budget;
+            }
+            choose_members(list);
+        }
+    }
+
+    // Weights that are zero but for rounding.
+    double vanishing(const RowList<Rows>& list) const {
+        double sum = 0.0;
+        for (const WorkingRow& member : working_.members) {
+            sum += member.length;
+        }
+        const double mean = sum / static_cast<double>(std::max<std::size_t>(working_.members.size(), 1));
+        const double size = 1e-13 * state_.s * mean * static_cast<double>(list.size()) / static_cast<double>(rows_.size());
+        return size * size;
+    }
+
+    // The gap of all rows: those that are proved to be on their side have none. Leaves the others, with the members, in
+    // `candidates_`.
+    double examine(RowList<Rows>& list) {
+        rho_ = working_.rho();
+        marks_.assign(list.size(), 0);
+        for (const WorkingRow& member : working_.members) {
+            marks_[member.position] = 1;
+        }
+        list.find_unproved(w_, rho_, marks_, places_);
+        candidates_ = working_.members;
+        double gap = working_.gap();
+        if (static_cast<double>(places_.size()) > too_many_unproved * static_cast<double>(list.size())) {
+            list.refer_to(w_);
+            for (std::size_t k = 0; k < list.size(); ++k) {
+                if (!marks_[k]) {
+                    candidates_.push_back(list.member(k));
+                    gap += candidates_.back().gap(rho_);
+                }
+            }
+            return gap;
+        }
+        rows_.with_view([&](const auto& view) {
+            for (const RowIndex k : places_) {
+                candidates_.push_back(list.member(k));
+                candidates_.back().score = view.dot(list.row(k), w_.data());
+                gap += candidates_.back().gap(rho_);
+            }
+        });
+        return gap;
+    }
+
+    // Free variables and the worst of those on the wrong side, then rows near the offset.
+    void choose_members(RowList<Rows>& list) {
+        const std::size_t most = working_size(list);
+        auto begin = candidates_.begin(), end = candidates_.end();
+        auto wrong = std::partition(begin, end, [](const WorkingRow& row) { return row.is_free(); });
+        auto near = std::partition(wrong, end, [this](const WorkingRow& row) { return row.gap(rho_) > 0.0; });
+        if (static_cast<std::size_t>(near - wrong) > 2 * most) {
+            const auto last = wrong + static_cast<std::ptrdiff_t>(2 * most);
+            std::nth_element(wrong, last, near, [this](const WorkingRow& a, const WorkingRow& b) {
+                return a.gap(rho_) > b.gap(rho_);
+            });
+            near = last;
+            end = last;
+        }
+        const std::ptrdiff_t wanted = std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(most) - (near - begin), 0);
+        if (end - near > wanted) {
+            std::nth_element(near, near + wanted, end, [this](const WorkingRow& a, const WorkingRow& b) {
+                return std::abs(a.score - rho_) < std::abs(b.score - rho_);
+            });
+            end = near + wanted;
+        }
+        working_.members.assign(begin, end);
+    }
+
+    // Offers weights and variables with their values; whether these are within the tolerance, exactly computed.
+    bool certify(RowList<Rows>& list, double s, double gap, double tol) {
+        const Monitor::Checking checking(monitor_);
+        const double square = dense_dot(w_.data(), w_.data(), w_.size());
+        double dual = -0.5 * square, primal = dual + gap;
+        const bool is_near = gap <= tol * std::abs(primal);
+        TwofoldSum imbalance;
+        for (const double alpha : list.alphas) {
+            imbalance.add(alpha);
+        }
+        imbalance.add(-s);
+        if (is_near && gap <= close_bounds * std::abs(primal)) {
+            dual = exact_dual(list);
+            working_.look();
+            gap = examine(list);
+            primal = dual + gap;
+        }
+        primal += rho_ * imbalance.value();
+        dual -= std::abs(rho_ * imbalance.value());
+        offer(list, primal, dual);
+        if (is_near) {
+            state_.bounds.correct(state_.bounds.primal(), state_.bounds.dual());
+        }
+        monitor_.report(round_, 0.0, working_.members.size(), state_.bounds);
+        return is_near && state_.bounds.gap() <= tol;
+    }
+
+    void offer(const RowList<Rows>& list, double primal, double dual) {
+        std::vector<double> weights = w_;
+        weights.back() = -rho_;
+        state_.bounds.offer_weights(primal, weights);
+        state_.bounds.offer_variables(
+            dual,
+            [&](std::vector<double>& best) {
+                if (list.size() == rows_.size()) {
+                    best = list.alphas;
+                    return;
+                }
+                best.assign(rows_.size(), 0.0);
+                for (std::size_t k = 0; k < list.size(); ++k) {
+                    best[list.row(k)] = list.alphas[k];
+                }
+            },
+            0.0);
+    }
+
+    // The weights of the variables anew, as sums of twice the digits, and their dual value.
+    double exact_dual(const RowList<Rows>& list) {
+        std::vector<TwofoldSum> sums(w_.size());
+        for (std::size_t k = 0; k < list.size(); ++k) {
+            if (list.alphas[k] != 0.0) {
+                rows_.for_each(list.row(k),
+                               [&](std::size_t j, double x) { sums[j].add_product(list.alphas[k], x); });
+            }
+        }
+        TwofoldSum value;
+        for (std::size_t j = 0; j < w_.size(); ++j) {
+            w_[j] = sums[j].value();
+            value.add_product(-0.5 * w_[j], w_[j]);
+            value.add(-w_[j] * sums[j].rest());
+        }
+        return value.value();
+    }
+
+    OneClassState& state_;
+    const Rows& rows_;
+    const Limits& limits_;
+    Monitor& monitor_;
+    std::vector<double> w_;
+    WorkingRows<Rows> working_;
+    std::vector<RowIndex> places_;
+    std::vector<unsigned char> marks_;
+    std::vector<WorkingRow> candidates_;
+    double rho_ = 0.0;
+    double low_ = -infinity, high_ = infinity;
+    std::int64_t round_ = 0;
+};
+
+}  // namespace
+
+Outcome active_set(OneClassState& state, const Limits& limits, Monitor& monitor) {
+    return std::visit(
+        [&]<class Rows>(const Rows& rows) { return ActiveSet<Rows>(state, rows, limits, monitor).run(); },
+        state.rows().variant());
+}
+
+}  // namespace maxmargin
