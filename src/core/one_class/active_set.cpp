@@ -17,13 +17,14 @@
 namespace maxmargin {
 namespace {
 
-constexpr std::size_t strides[] = {64, 8};         // of the samples
-constexpr std::size_t smallest_sample = 256;       // rows
+constexpr std::size_t largest_stride = 64, smallest_stride = 8, smallest_sample = 2000, fewest_below = 400;
+constexpr std::size_t stride_of_samples = 16;      // from a sample of a sample      // rows
+constexpr std::size_t first_rows = 256;            // whose sum is the first guess
 constexpr double sample_tol = 1e-3;                // of a sample's solution
 constexpr std::int64_t most_sample_rounds = 8;     // for it
 constexpr std::size_t smallest_working_set = 500;  // rows, or a share of all
-constexpr double working_share = 1.0 / 64.0;
-constexpr double inner_share = 0.01;    // of its gap to which a working set is solved
+constexpr std::size_t rows_per_member = 512;
+constexpr double inner_share = 0.01;             // of its gap to which a working set is solved
 constexpr double too_many_unproved = 1.0 / 3.0;  // a share of the rows from which on all are scored
 constexpr std::int64_t most_stalls = 20;         // rounds in which the gap does not fall to half
 
@@ -40,11 +41,17 @@ class ActiveSet {
 
     Outcome run() {
         monitor_.expect_check(3.0 * static_cast<double>(rows_.stored()));
+        double total = 0.0;
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            total += state_.C[i];
+        }
+        share_ = state_.s / total;
         const bool continued = !state_.bounds.variables().empty();
         if (!continued) {
-            for (const std::size_t stride : strides) {
-                if (rows_.size() / stride >= smallest_sample && !solve_sample(stride)) {
-                    break;
+            const std::size_t stride = stride_of_sample();
+            for (const std::size_t rows : {stride_of_samples * stride, stride}) {
+                if (rows >= smallest_stride && rows_.size() / rows >= smallest_sample) {
+                    solve_sample(rows);
                 }
             }
         }
@@ -59,29 +66,31 @@ class ActiveSet {
     }
 
   private:
+    // A sample has enough rows below the offset to tell where it is.
+    std::size_t stride_of_sample() const {
+        const auto below = static_cast<std::size_t>(share_ * static_cast<double>(rows_.size()));
+        return std::min(std::clamp(below / fewest_below, smallest_stride, largest_stride),
+                        rows_.size() / smallest_sample);
+    }
+
     // Weights and the scores between which the offset is, from some of the rows.
-    bool solve_sample(std::size_t stride) {
+    void solve_sample(std::size_t stride) {
         RowList<Rows> sample(state_, rows_, stride);
-        double total = 0.0;
-        for (std::size_t i = 0; i < rows_.size(); ++i) {
-            total += state_.C[i];
-        }
         if (sample.size() < smallest_sample / 2) {
-            return true;
+            return;
         }
-        const double share = state_.s / total;
+        const double share = share_;
         begin(sample, share * sample.total());
-        const Exit exit = go_on(sample, share * sample.total(), sample_tol, most_sample_rounds, false);
-        if (exit == Exit::time_limit || exit == Exit::stopped) {
-            return false;
-        }
-        sample.refer_to(w_);
-        std::vector<double> scores(sample.size());
-        for (std::size_t k = 0; k < sample.size(); ++k) {
-            scores[k] = sample.score(k);
-        }
-        const double n = static_cast<double>(sample.size());
-        const double margin = 3.0 * std::sqrt(share * (1.0 - share) / n) + 0.5 * working_share + 2.0 / n;
+        go_on(sample, share * sample.total(), sample_tol, most_sample_rounds, false);
+        find_range(sample, share);
+    }
+
+    // Scores between which the quantile of all rows is, judged by those of a list.
+    void find_range(const RowList<Rows>& list, double share) {
+        std::vector<double> scores = list.estimates(w_);
+        const double n = static_cast<double>(list.size());
+        const double near = 0.5 * static_cast<double>(working_size(rows_.size())) / static_cast<double>(rows_.size());
+        const double margin = 3.0 * std::sqrt(share * (1.0 - share) / n) + near + 2.0 / n;
         auto quantile = [&](double part) {
             const auto place = static_cast<std::ptrdiff_t>(part * n);
             std::nth_element(scores.begin(), scores.begin() + place, scores.end());
@@ -89,27 +98,30 @@ class ActiveSet {
         };
         low_ = share - margin > 0.0 ? quantile(share - margin) : -infinity;
         high_ = share + margin < 1.0 ? quantile(share + margin) : infinity;
-        return !monitor_.poll(sample.size());
     }
 
-    std::size_t working_size(const RowList<Rows>& list) const {
-        return std::max(smallest_working_set, static_cast<std::size_t>(working_share * static_cast<double>(list.size())));
-    }
+    static std::size_t working_size(std::size_t rows) { return std::max(smallest_working_set, rows / rows_per_member); }
 
     // The lowest scores at the weights of a sample, or at the sum of some rows, get their bounds; rows near the offset
     // are the first working set.
     void begin(RowList<Rows>& list, double s) {
         if (dense_dot(w_.data(), w_.data(), w_.size()) == 0.0) {
-            for (std::size_t k = 0; k < list.size(); k += list.size() / smallest_sample + 1) {
+            for (std::size_t k = 0; k < list.size(); k += list.size() / first_rows + 1) {
                 rows_.axpy(list.row(k), 1.0, w_.data());
             }
         }
         list.refer_to(w_);
+        if (low_ == -infinity && high_ == infinity) {
+            find_range(list, s / list.total());
+        }
         if (!list.fill(s, low_, high_, places_)) {
-            list.fill(s, -infinity, infinity, places_);
+            find_range(list, s / list.total());
+            if (!list.fill(s, low_, high_, places_)) {
+                list.fill(s, -infinity, infinity, places_);
+            }
         }
         list.sum_rows(w_);
-        const std::size_t half = working_size(list) / 2, middle = list.quantile();
+        const std::size_t half = working_size(list.size()) / 2, middle = list.quantile();
         const std::size_t first = middle > half ? middle - half : 0;
         working_.members.clear();
         for (std::size_t p = first; p < std::min(middle + half + 1, places_.size()); ++p) {
@@ -151,7 +163,7 @@ class ActiveSet {
         std::int64_t stalls = 0;
         for (std::int64_t round = 1;; ++round) {
             const double size = dense_dot(w_.data(), w_.data(), w_.size());
-            const bool goes_on = working_.solve(0.3 * tol * 0.5 * size, inner_share);
+            const bool goes_on = working_.solve(0.3 * tol * 0.5 * size, inner_share, is_all);
             for (const WorkingRow& member : working_.members) {
                 list.alphas[member.position] = member.alpha;
             }
@@ -186,7 +198,8 @@ class ActiveSet {
             sum += member.length;
         }
         const double mean = sum / static_cast<double>(std::max<std::size_t>(working_.members.size(), 1));
-        const double size = 1e-13 * state_.s * mean * static_cast<double>(list.size()) / static_cast<double>(rows_.size());
+        const double size =
+            1e-13 * state_.s * mean * static_cast<double>(list.size()) / static_cast<double>(rows_.size());
         return size * size;
     }
 
@@ -200,49 +213,68 @@ class ActiveSet {
         }
         list.find_unproved(w_, rho_, marks_, places_);
         candidates_ = working_.members;
-        double gap = working_.gap();
-        if (static_cast<double>(places_.size()) > too_many_unproved * static_cast<double>(list.size())) {
+        double gap = working_.gap(), farthest = 0.0;
+        for (const WorkingRow& member : working_.members) {
+            farthest = std::max(farthest, std::abs(member.score - rho_));
+        }
+        auto see = [&](std::size_t k) {
+            const WorkingRow row = list.member(k);
+            gap += row.gap(rho_);
+            if (row.gap(rho_) > 0.0 || std::abs(row.score - rho_) < farthest || row.is_free()) {
+                candidates_.push_back(row);
+            }
+        };
+        if (static_cast<double>(places_.size()) > too_many_unproved * static_cast<double>(list.size()) ||
+            list.has_many_references()) {
             list.refer_to(w_);
             for (std::size_t k = 0; k < list.size(); ++k) {
                 if (!marks_[k]) {
-                    candidates_.push_back(list.member(k));
-                    gap += candidates_.back().gap(rho_);
+                    see(k);
                 }
             }
             return gap;
         }
+        list.begin_reference(w_);
+        for (const WorkingRow& member : working_.members) {
+            list.set_score(member.position, member.score);
+        }
         rows_.with_view([&](const auto& view) {
             for (const RowIndex k : places_) {
-                candidates_.push_back(list.member(k));
-                candidates_.back().score = view.dot(list.row(k), w_.data());
-                gap += candidates_.back().gap(rho_);
+                list.set_score(k, view.dot(list.row(k), w_.data()));
             }
         });
+        for (const RowIndex k : places_) {
+            see(k);
+        }
         return gap;
     }
 
-    // Free variables and the worst of those on the wrong side, then rows near the offset.
+    // Free variables, the worst of those whose variables must rise and of those that must fall, and rows near the
+    // offset, without which these would have nobody to pair with.
     void choose_members(RowList<Rows>& list) {
-        const std::size_t most = working_size(list);
-        auto begin = candidates_.begin(), end = candidates_.end();
-        auto wrong = std::partition(begin, end, [](const WorkingRow& row) { return row.is_free(); });
-        auto near = std::partition(wrong, end, [this](const WorkingRow& row) { return row.gap(rho_) > 0.0; });
-        if (static_cast<std::size_t>(near - wrong) > 2 * most) {
-            const auto last = wrong + static_cast<std::ptrdiff_t>(2 * most);
-            std::nth_element(wrong, last, near, [this](const WorkingRow& a, const WorkingRow& b) {
-                return a.gap(rho_) > b.gap(rho_);
-            });
-            near = last;
-            end = last;
-        }
-        const std::ptrdiff_t wanted = std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(most) - (near - begin), 0);
-        if (end - near > wanted) {
-            std::nth_element(near, near + wanted, end, [this](const WorkingRow& a, const WorkingRow& b) {
-                return std::abs(a.score - rho_) < std::abs(b.score - rho_);
-            });
-            end = near + wanted;
-        }
-        working_.members.assign(begin, end);
+        const auto near_rows = static_cast<std::ptrdiff_t>(working_size(list.size()));
+        const std::ptrdiff_t most_wrong = std::max(near_rows, static_cast<std::ptrdiff_t>(list.size() / 64));
+        const auto first = candidates_.begin();
+        auto take = [&](auto begin, std::ptrdiff_t most, const auto& belongs, const auto& before) {
+            const auto end = std::partition(begin, candidates_.end(), belongs);
+            if (end - begin > most) {
+                std::nth_element(begin, begin + most, end, before);
+                return begin + most;
+            }
+            return end;
+        };
+        auto worse = [this](const WorkingRow& a, const WorkingRow& b) { return a.gap(rho_) > b.gap(rho_); };
+        auto nearer = [this](const WorkingRow& a, const WorkingRow& b) {
+            return std::abs(a.score - rho_) < std::abs(b.score - rho_);
+        };
+        auto rises = [this](const WorkingRow& row) { return row.score < rho_ && row.alpha < row.C; };
+        auto falls = [this](const WorkingRow& row) { return row.score > rho_ && row.alpha > 0.0; };
+        auto end = std::partition(first, candidates_.end(), [](const WorkingRow& row) { return row.is_free(); });
+        end = take(end, most_wrong, rises, worse);
+        end = take(end, most_wrong, falls, worse);
+        const std::ptrdiff_t wanted = std::max(near_rows - (end - first), near_rows / 4);
+        end = take(end, wanted, [&](const WorkingRow& row) { return !rises(row) && !falls(row); }, nearer);
+        working_.members.assign(first, end);
     }
 
     // Offers weights and variables with their values; whether these are within the tolerance, exactly computed.
@@ -252,10 +284,12 @@ class ActiveSet {
         double dual = -0.5 * square, primal = dual + gap;
         const bool is_near = gap <= tol * std::abs(primal);
         TwofoldSum imbalance;
-        for (const double alpha : list.alphas) {
-            imbalance.add(alpha);
+        if (is_near) {
+            for (const double alpha : list.alphas) {
+                imbalance.add(alpha);
+            }
+            imbalance.add(-s);
         }
-        imbalance.add(-s);
         if (is_near && gap <= close_bounds * std::abs(primal)) {
             dual = exact_dual(list);
             working_.look();
@@ -264,7 +298,7 @@ class ActiveSet {
         }
         primal += rho_ * imbalance.value();
         dual -= std::abs(rho_ * imbalance.value());
-        offer(list, primal, dual);
+        offer(list, primal, dual, is_near ? 0.0 : infinity);
         if (is_near) {
             state_.bounds.correct(state_.bounds.primal(), state_.bounds.dual());
         }
@@ -272,10 +306,10 @@ class ActiveSet {
         return is_near && state_.bounds.gap() <= tol;
     }
 
-    void offer(const RowList<Rows>& list, double primal, double dual) {
+    void offer(const RowList<Rows>& list, double primal, double dual, double error) {
         std::vector<double> weights = w_;
         weights.back() = -rho_;
-        state_.bounds.offer_weights(primal, weights);
+        state_.bounds.offer_weights(primal, weights, error);
         state_.bounds.offer_variables(
             dual,
             [&](std::vector<double>& best) {
@@ -288,7 +322,7 @@ class ActiveSet {
                     best[list.row(k)] = list.alphas[k];
                 }
             },
-            0.0);
+            error);
     }
 
     // The weights of the variables anew, as sums of twice the digits, and their dual value.
@@ -296,8 +330,7 @@ class ActiveSet {
         std::vector<TwofoldSum> sums(w_.size());
         for (std::size_t k = 0; k < list.size(); ++k) {
             if (list.alphas[k] != 0.0) {
-                rows_.for_each(list.row(k),
-                               [&](std::size_t j, double x) { sums[j].add_product(list.alphas[k], x); });
+                rows_.for_each(list.row(k), [&](std::size_t j, double x) { sums[j].add_product(list.alphas[k], x); });
             }
         }
         TwofoldSum value;
@@ -319,6 +352,7 @@ class ActiveSet {
     std::vector<unsigned char> marks_;
     std::vector<WorkingRow> candidates_;
     double rho_ = 0.0;
+    double share_ = 0.0;  // of the weight of all rows that the variables have
     double low_ = -infinity, high_ = infinity;
     std::int64_t round_ = 0;
 };
@@ -326,9 +360,8 @@ class ActiveSet {
 }  // namespace
 
 Outcome active_set(OneClassState& state, const Limits& limits, Monitor& monitor) {
-    return std::visit(
-        [&]<class Rows>(const Rows& rows) { return ActiveSet<Rows>(state, rows, limits, monitor).run(); },
-        state.rows().variant());
+    return std::visit([&]<class Rows>(const Rows& rows) { return ActiveSet<Rows>(state, rows, limits, monitor).run(); },
+                      state.rows().variant());
 }
 
 }  // namespace maxmargin

@@ -26,8 +26,9 @@ struct WorkingRow {
 template <RowSource Rows>
 class FreeFace {
   public:
-    // `scattered` is an array of zeros, and is one again afterwards.
-    FreeFace(const Rows& rows, std::vector<WorkingRow>& members, std::vector<double>& w, std::vector<double>& scattered)
+    // `scattered` is an array of zeros, and is one again afterwards. With more than `most` free variables it has none.
+    FreeFace(const Rows& rows, std::vector<WorkingRow>& members, std::vector<double>& w, std::vector<double>& scattered,
+             std::size_t most)
         : rows_(rows), members_(members), w_(w) {
         for (std::size_t k = 0; k < members.size(); ++k) {
             if (members[k].is_free()) {
@@ -77,7 +78,6 @@ class FreeFace {
     }
 
   private:
-    static constexpr std::size_t most = 200;  // the system of more costs too much beside a sweep of pairs
     static constexpr double relative_ridge = 1e-13;  // because rows may be equal
 
     // G p = rho - score with the rho for which the changes add up to zero.
@@ -111,9 +111,7 @@ class FreeFace {
             WorkingRow& member = members_[free_[k]];
             const double room = change[k] > 0.0 ? member.C - member.alpha : member.alpha;
             const bool meets = std::abs(change[k]) * length >= room * (1.0 - 1e-12);
-            const double after = !meets          ? member.alpha + length * change[k]
-                                 : change[k] > 0 ? member.C
-                                                 : 0.0;
+            const double after = !meets ? member.alpha + length * change[k] : change[k] > 0 ? member.C : 0.0;
             rows_.axpy(member.row, after - member.alpha, w_.data());
             member.alpha = after;
             if (!meets) {

@@ -22,25 +22,30 @@ namespace maxmargin {
 template <class Value, class Index>
 double score_and_square(const CsrView<Value, Index>& view, std::size_t i, const double* w, double& square,
                         bool& increases) {
+    constexpr std::size_t long_row = 32;
     const std::size_t first = view.starts[i], last = view.starts[i + 1];
-    double score[2] = {0.0, 0.0}, squares[2] = {0.0, 0.0};
+    if (last - first >= long_row) {
+        square = dense_squared_norm(view.values + first, last - first);
+        increases &= count_falls(view.indices + first, last - first) == 0;
+        return view.dot(i, w);
+    }
+    double squares[2] = {0.0, 0.0};
     std::size_t k = first;
-    for (; k + 2 <= last; k += 2) {
-        for (std::size_t r = 0; r < 2; ++r) {
-            const auto x = static_cast<double>(view.values[k + r]);
-            score[r] += x * w[view.indices[k + r]];
-            squares[r] += x * x;
-        }
-        increases &= view.indices[k] < view.indices[k + 1] && (k == first || view.indices[k - 1] < view.indices[k]);
-    }
-    if (k < last) {
-        const auto x = static_cast<double>(view.values[k]);
-        score[0] += x * w[view.indices[k]];
+    bool falls = false;
+    for (; k + 2 < last; k += 2) {
+        const auto x = static_cast<double>(view.values[k]), y = static_cast<double>(view.values[k + 1]);
         squares[0] += x * x;
-        increases &= k == first || view.indices[k - 1] < view.indices[k];
+        squares[1] += y * y;
+        falls |= (view.indices[k] >= view.indices[k + 1]) | (view.indices[k + 1] >= view.indices[k + 2]);
     }
+    for (; k < last; ++k) {
+        const auto x = static_cast<double>(view.values[k]);
+        squares[0] += x * x;
+        falls |= k + 1 < last && view.indices[k] >= view.indices[k + 1];
+    }
+    increases &= !falls;
     square = squares[0] + squares[1];
-    return score[0] + score[1];
+    return view.dot(i, w);
 }
 template <class Value>
 double score_and_square(const DenseView<Value>& view, std::size_t i, const double* w, double& square, bool&) {
@@ -51,28 +56,35 @@ double score_and_square(const DenseView<Value>& view, std::size_t i, const doubl
 template <RowSource Rows>
 class RowList {
   public:
-    RowList(const OneClassState& state, const Rows& rows, std::size_t stride) : state_(state), rows_(rows) {
-        list_.reserve(rows.size() / stride + 1);
+    // Every so many rows; those of weight zero take no part.
+    RowList(const OneClassState& state, const Rows& rows, std::size_t stride)
+        : state_(state), rows_(rows), stride_(stride), size_((rows.size() + stride - 1) / stride) {
+        if (state.C.are_equal()) {
+            total_ = static_cast<double>(size_) * state.C[0];
+            return;
+        }
         for (std::size_t i = 0; i < rows.size(); i += stride) {
             if (state.C[i] > 0.0) {
                 list_.push_back(static_cast<RowIndex>(i));
                 total_ += state.C[i];
             }
         }
+        size_ = list_.size();
     }
 
-    std::size_t size() const { return list_.size(); }
+    std::size_t size() const { return size_; }
     double total() const { return total_; }
-    RowIndex row(std::size_t k) const { return list_[k]; }
-    double C(std::size_t k) const { return state_.C[list_[k]]; }
+    RowIndex row(std::size_t k) const { return list_.empty() ? static_cast<RowIndex>(stride_ * k) : list_[k]; }
+    double C(std::size_t k) const { return state_.C[row(k)]; }
     double score(std::size_t k) const { return scores_[k]; }
     WorkingRow member(std::size_t k) const {
-        return {list_[k], static_cast<RowIndex>(k), alphas[k], C(k), scores_[k], static_cast<double>(lengths_[k])};
+        return {row(k), static_cast<RowIndex>(k), alphas[k], C(k), scores_[k], static_cast<double>(lengths_[k])};
     }
 
-    // Scores at `w`, which becomes the reference. The first time lengths are computed as well.
+    // Scores of all rows at `w`, which becomes their reference. The first time lengths are computed as well.
     void refer_to(const std::vector<double>& w) {
-        reference_ = w;
+        references_.assign(1, w);
+        reference_of_.assign(size(), 0);
         scores_.resize(size());
         if (lengths_.empty()) {
             measure();
@@ -80,36 +92,45 @@ class RowList {
         }
         rows_.with_view([&](const auto& view) {
             for (std::size_t k = 0; k < size(); ++k) {
-                scores_[k] = view.dot(list_[k], reference_.data());
+                scores_[k] = view.dot(row(k), w.data());
             }
         });
     }
+    // `w` becomes the reference of rows whose scores at it are known.
+    void begin_reference(const std::vector<double>& w) { references_.push_back(w); }
+    void set_score(std::size_t k, double score) {
+        scores_[k] = score;
+        reference_of_[k] = static_cast<unsigned char>(references_.size() - 1);
+    }
+    bool has_many_references() const { return references_.size() >= most_references; }
 
     // All rows with a score below `low` get their bound, those above `high` zero. False, with nothing done, unless the
     // sum s is met between: those of the places there are in `between`, by rising score, and fill up to s.
     bool fill(double s, double low, double high, std::vector<RowIndex>& between) {
         between.clear();
         double below = 0.0, at = 0.0;
-        for (std::size_t k = 0; k < size(); ++k) {
-            if (scores_[k] < low) {
-                below += C(k);
-            } else if (scores_[k] <= high) {
-                between.push_back(static_cast<RowIndex>(k));
-                at += C(k);
+        with_bounds([&](const auto& bound) {
+            for (std::size_t k = 0; k < size(); ++k) {
+                below += scores_[k] < low ? bound(k) : 0.0;
+                if (scores_[k] >= low && scores_[k] <= high) {
+                    between.push_back(static_cast<RowIndex>(k));
+                    at += bound(k);
+                }
             }
-        }
-        if (below > s || below + at < s) {
-            if (low > -infinity || high < infinity) {
-                return false;
-            }
+        });
+        const bool is_all = low == -infinity && high == infinity;
+        if ((below > s || below + at < s) && !is_all) {
+            return false;
         }
         std::sort(between.begin(), between.end(), [this](RowIndex a, RowIndex b) {
             return scores_[a] < scores_[b] || (scores_[a] == scores_[b] && a < b);
         });
-        alphas.assign(size(), 0.0);
-        for (std::size_t k = 0; k < size() && below > 0.0; ++k) {
-            alphas[k] = scores_[k] < low ? C(k) : 0.0;
-        }
+        alphas.resize(size());
+        with_bounds([&](const auto& bound) {
+            for (std::size_t k = 0; k < size(); ++k) {
+                alphas[k] = scores_[k] < low ? bound(k) : 0.0;
+            }
+        });
         quantile_ = between.size() - 1;
         for (std::size_t p = 0; p < between.size() && below < s; ++p) {
             alphas[between[p]] = std::min(C(between[p]), s - below);
@@ -127,40 +148,79 @@ class RowList {
         rows_.with_view([&](const auto& view) {
             for (std::size_t k = 0; k < size(); ++k) {
                 if (alphas[k] != 0.0) {
-                    view.axpy(list_[k], alphas[k], w.data());
+                    view.axpy(row(k), alphas[k], w.data());
                 }
             }
         });
     }
 
+    // Scores at `w`, as the references let expect.
+    std::vector<double> estimates(const std::vector<double>& w) const {
+        std::vector<Ball> balls;
+        for (const std::vector<double>& reference : references_) {
+            balls.push_back(ball_around(reference, w));
+        }
+        std::vector<double> values(size());
+        for (std::size_t k = 0; k < size(); ++k) {
+            values[k] = balls[reference_of_[k]].factor * scores_[k];
+        }
+        return values;
+    }
+
     // The places of all rows that are not marked and not proved to be on the side of `rho` that their variable says.
     void find_unproved(const std::vector<double>& w, double rho, const std::vector<unsigned char>& marks,
                        std::vector<RowIndex>& places) const {
-        const std::size_t n = w.size();
-        const double square = dense_dot(reference_.data(), reference_.data(), n);
-        const double factor = square > 0.0 ? dense_dot(w.data(), reference_.data(), n) / square : 0.0;
-        double rest = 0.0, size_of_w = 0.0;
-        for (std::size_t j = 0; j < n; ++j) {
-            const double d = w[j] - factor * reference_[j];
-            rest += d * d;
-            size_of_w += w[j] * w[j];
+        std::vector<Ball> balls;
+        for (const std::vector<double>& reference : references_) {
+            balls.push_back(ball_around(reference, w));
         }
-        const double radius =
-            std::sqrt(rest) + 64.0 * std::numeric_limits<double>::epsilon() *
-                                  (std::sqrt(size_of_w) + std::abs(factor) * std::sqrt(square));
         places.clear();
-        for (std::size_t k = 0; k < size(); ++k) {
-            const double above = factor * scores_[k] - rho, reach = radius * static_cast<double>(lengths_[k]);
-            const bool proved = alphas[k] == 0.0 ? above >= reach : alphas[k] == C(k) && above <= -reach;
-            if (!proved && !marks[k]) {
-                places.push_back(static_cast<RowIndex>(k));
+        with_bounds([&](const auto& bound) {
+            for (std::size_t k = 0; k < size(); ++k) {
+                const Ball& ball = balls[reference_of_[k]];
+                const double above = ball.factor * scores_[k] - rho;
+                const double reach = ball.radius * static_cast<double>(lengths_[k]);
+                const bool proved = alphas[k] == 0.0 ? above >= reach : above <= -reach && alphas[k] == bound(k);
+                if (!proved && !marks[k]) {
+                    places.push_back(static_cast<RowIndex>(k));
+                }
             }
-        }
+        });
     }
 
     std::vector<double> alphas;
 
   private:
+    // body(bound), with bound(k) the weight C of the row at a place, a constant where it is one.
+    template <class Body>
+    void with_bounds(const Body& body) const {
+        if (state_.C.are_equal()) {
+            const double all = state_.C[0];
+            body([all](std::size_t) { return all; });
+        } else {
+            body([this](std::size_t k) { return C(k); });
+        }
+    }
+
+    static constexpr std::size_t most_references = 64;
+
+    // w = factor * reference + d with |d| at most the radius.
+    struct Ball {
+        double factor, radius;
+    };
+    static Ball ball_around(const std::vector<double>& reference, const std::vector<double>& w) {
+        const std::size_t n = w.size();
+        const double square = dense_dot(reference.data(), reference.data(), n);
+        const double factor = square > 0.0 ? dense_dot(w.data(), reference.data(), n) / square : 0.0;
+        double rest = 0.0;
+        for (std::size_t j = 0; j < n; ++j) {
+            const double d = w[j] - factor * reference[j];
+            rest += d * d;
+        }
+        const double sizes = std::sqrt(dense_dot(w.data(), w.data(), n)) + std::abs(factor) * std::sqrt(square);
+        return {factor, std::sqrt(rest) + 64.0 * std::numeric_limits<double>::epsilon() * sizes};
+    }
+
     void measure() {
         lengths_.resize(size());
         bool increases = true;
@@ -168,7 +228,7 @@ class RowList {
         rows_.with_view([&](const auto& view) {
             for (std::size_t k = 0; k < size(); ++k) {
                 double square = 0.0;
-                scores_[k] = score_and_square(view, list_[k], reference_.data(), square, increases);
+                scores_[k] = score_and_square(view, row(k), references_[0].data(), square, increases);
                 largest = square <= largest ? largest : square;
                 lengths_[k] = round_up(square);
             }
@@ -176,7 +236,7 @@ class RowList {
         if (!increases || !(largest <= largest_squared_norm)) {
             const std::vector<double>& squares = state_.rows().squared_norms();  // throws unless they are numbers
             for (std::size_t k = 0; k < size(); ++k) {
-                lengths_[k] = round_up(squares[list_[k]]);
+                lengths_[k] = round_up(squares[row(k)]);
             }
         }
     }
@@ -184,9 +244,12 @@ class RowList {
 
     const OneClassState& state_;
     const Rows& rows_;
-    std::vector<RowIndex> list_;
+    std::size_t stride_, size_;
+    std::vector<RowIndex> list_;  // empty where all rows have the same weight
     double total_ = 0.0;
-    std::vector<double> reference_, scores_;
+    std::vector<std::vector<double>> references_;
+    std::vector<unsigned char> reference_of_;
+    std::vector<double> scores_;
     std::vector<float> lengths_;
     std::size_t quantile_ = 0;
 };

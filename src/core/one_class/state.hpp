@@ -18,6 +18,7 @@ class RowWeights {
   public:
     explicit RowWeights(double all) : all_(all) {}
     explicit RowWeights(std::vector<double> own) : own_(std::move(own)) {}
+    bool are_equal() const { return own_.empty(); }
     double operator[](std::size_t i) const { return own_.empty() ? all_ : own_[i]; }
 
   private:

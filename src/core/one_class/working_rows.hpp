@@ -1,5 +1,5 @@
-// The one-class problem over few rows, all other variables fixed: pairs of variables are moved against each other (Chou,
-// Lin & Lin 2020), and between two sweeps of pairs those strictly between their bounds are solved for exactly.
+// The one-class problem over few rows, all other variables fixed: pairs of variables are moved against each other
+// (Chou, Lin & Lin 2020), and between two sweeps of pairs those strictly between their bounds are solved for exactly.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "numeric/numbers.hpp"
 #include "numeric/simd.hpp"
 #include "one_class/free_face.hpp"
 #include "rows/row_source.hpp"
@@ -26,9 +27,10 @@ class WorkingRows {
     double rho() const { return rho_; }
     double gap() const { return gap_; }
 
-    // Moves the variables until their gap is at most `target` or a share of what it was, or no longer falls. False when
-    // the monitor ends it.
-    bool solve(double target, double share) {
+    // Moves the variables until their gap is at most `target` or a share of what it was, or no longer falls. `exactly`
+    // allows large systems. False when the monitor ends it.
+    bool solve(double target, double share, bool exactly) {
+        double last = infinity;
         for (int sweep = 0; sweep < most_sweeps; ++sweep) {
             if (!look()) {
                 return false;
@@ -39,12 +41,15 @@ class WorkingRows {
                 return true;
             }
             double gain = move_pairs();
-            FreeFace<Rows> face(rows_, members, w_, scattered_);
+            FreeFace<Rows> face(rows_, members, w_, scattered_,
+                                exactly && gap_ > 0.5 * last ? most_free : most_free_at_once);
+            last = gap_;
             std::size_t work = face.size() * face.size() * face.size();
+            int faces = 0;
             for (double rise = face.step(); rise > 0.0; rise = face.step()) {
                 gain += rise;
                 work += face.size() * face.size() * face.size();
-                if (rise <= least_gain * before) {
+                if (rise <= least_gain * before || ++faces == most_faces) {
                     break;
                 }
             }
@@ -69,8 +74,10 @@ class WorkingRows {
     }
 
   private:
-    static constexpr int most_sweeps = 100;
+    static constexpr int most_sweeps = 100, most_faces = 5;
     static constexpr double least_gain = 1e-17;
+    // The linear system of more variables costs too much beside sweeps of pairs, unless these stall.
+    static constexpr std::size_t most_free_at_once = 64, most_free = 256;
 
     // The offset of the smallest gap is a quantile of the scores: the bounds of what lies below it add up to as much as
     // the variables do. By selection: each partition decides about half of what is left.
