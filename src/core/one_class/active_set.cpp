@@ -62,6 +62,7 @@ class ActiveSet {
             begin(list, state_.s);
         }
         const Exit exit = go_on(list, state_.s, limits_.tol, limits_.max_iter, true);
+        state_.bounds.replace_variables(list.size() == rows_.size() ? std::move(list.alphas) : variables_of(list));
         return {exit, round_};
     }
 
@@ -159,11 +160,13 @@ class ActiveSet {
     }
 
     Exit go_on(RowList<Rows>& list, double s, double tol, std::int64_t most_rounds, bool is_all) {
+        // With few rows between their bounds the end comes in one more sweep, so that a close tolerance is outdone.
+        const double target = tol * (tol < close_bounds ? 1e-3 : 0.3);
         double best = infinity;
         std::int64_t stalls = 0;
         for (std::int64_t round = 1;; ++round) {
             const double size = dense_dot(w_.data(), w_.data(), w_.size());
-            const bool goes_on = working_.solve(0.3 * tol * 0.5 * size, inner_share, is_all);
+            const bool goes_on = working_.solve(0.5 * size * target, inner_share, is_all);
             for (const WorkingRow& member : working_.members) {
                 list.alphas[member.position] = member.alpha;
             }
@@ -298,31 +301,37 @@ class ActiveSet {
         }
         primal += rho_ * imbalance.value();
         dual -= std::abs(rho_ * imbalance.value());
-        offer(list, primal, dual, is_near ? 0.0 : infinity);
+        std::vector<double> weights = w_;
+        weights.back() = -rho_;
         if (is_near) {
-            state_.bounds.correct(state_.bounds.primal(), state_.bounds.dual());
+            if (!(state_.bounds.primal() < primal)) {
+                state_.bounds.replace_weights(primal, std::move(weights));
+            }
+            state_.bounds.correct(state_.bounds.primal(), dual);
+        } else {
+            state_.bounds.offer_weights(primal, weights, infinity);
+            state_.bounds.offer_variables(
+                dual, [&](std::vector<double>& best) { copy_variables(list, best); }, infinity);
         }
         monitor_.report(round_, 0.0, working_.members.size(), state_.bounds);
         return is_near && state_.bounds.gap() <= tol;
     }
 
-    void offer(const RowList<Rows>& list, double primal, double dual, double error) {
-        std::vector<double> weights = w_;
-        weights.back() = -rho_;
-        state_.bounds.offer_weights(primal, weights, error);
-        state_.bounds.offer_variables(
-            dual,
-            [&](std::vector<double>& best) {
-                if (list.size() == rows_.size()) {
-                    best = list.alphas;
-                    return;
-                }
-                best.assign(rows_.size(), 0.0);
-                for (std::size_t k = 0; k < list.size(); ++k) {
-                    best[list.row(k)] = list.alphas[k];
-                }
-            },
-            error);
+    // Variables only get better, so that the last ones are the best: they are copied where somebody looks before.
+    void copy_variables(const RowList<Rows>& list, std::vector<double>& best) const {
+        if (monitor_.wants_weights()) {
+            best = variables_of(list);
+        }
+    }
+    std::vector<double> variables_of(const RowList<Rows>& list) const {
+        if (list.size() == rows_.size()) {
+            return list.alphas;
+        }
+        std::vector<double> all(rows_.size());
+        for (std::size_t k = 0; k < list.size(); ++k) {
+            all[list.row(k)] = list.alphas[k];
+        }
+        return all;
     }
 
     // The weights of the variables anew, as sums of twice the digits, and their dual value.

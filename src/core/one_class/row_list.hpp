@@ -85,6 +85,7 @@ class RowList {
     void refer_to(const std::vector<double>& w) {
         references_.assign(1, w);
         reference_of_.assign(size(), 0);
+        settled_w_.clear();
         scores_.resize(size());
         if (lengths_.empty()) {
             measure();
@@ -169,23 +170,21 @@ class RowList {
 
     // The places of all rows that are not marked and not proved to be on the side of `rho` that their variable says.
     void find_unproved(const std::vector<double>& w, double rho, const std::vector<unsigned char>& marks,
-                       std::vector<RowIndex>& places) const {
+                       std::vector<RowIndex>& places) {
         std::vector<Ball> balls;
         for (const std::vector<double>& reference : references_) {
             balls.push_back(ball_around(reference, w));
         }
+        if (!is_settled(w, rho)) {
+            settle(w, rho, balls);
+        }
         places.clear();
-        with_bounds([&](const auto& bound) {
-            for (std::size_t k = 0; k < size(); ++k) {
-                const Ball& ball = balls[reference_of_[k]];
-                const double above = ball.factor * scores_[k] - rho;
-                const double reach = ball.radius * static_cast<double>(lengths_[k]);
-                const bool proved = alphas[k] == 0.0 ? above >= reach : above <= -reach && alphas[k] == bound(k);
-                if (!proved && !marks[k]) {
-                    places.push_back(static_cast<RowIndex>(k));
-                }
+        for (const RowIndex k : unsettled_) {
+            const Ball& ball = balls[reference_of_[k]];
+            if (!marks[k] && !(inside(k, C(k), ball, rho) >= ball.radius * static_cast<double>(lengths_[k]))) {
+                places.push_back(k);
             }
-        });
+        }
     }
 
     std::vector<double> alphas;
@@ -203,6 +202,7 @@ class RowList {
     }
 
     static constexpr std::size_t most_references = 64;
+    static constexpr double moves_to_come = 0.5;  // of the weights, beside the distance from their reference
 
     // w = factor * reference + d with |d| at most the radius.
     struct Ball {
@@ -221,26 +221,64 @@ class RowList {
         return {factor, std::sqrt(rest) + 64.0 * std::numeric_limits<double>::epsilon() * sizes};
     }
 
+    // How far the score at the centre of the ball is on the side that the variable says.
+    double inside(std::size_t k, double bound, const Ball& ball, double rho) const {
+        const double above = ball.factor * scores_[k] - rho;
+        return alphas[k] == 0.0 ? above : alphas[k] == bound ? -above : -infinity;
+    }
+
+    // Sets rows aside that stay on their side as long as the weights and the offset move by no more than `move_` and
+    // `shift_`.
+    void settle(const std::vector<double>& w, double rho, const std::vector<Ball>& balls) {
+        settled_w_ = w;
+        settled_rho_ = rho;
+        move_ = 0.0;
+        for (const Ball& ball : balls) {
+            move_ = std::max(move_, moves_to_come * ball.radius);
+        }
+        shift_ = move_ * mean_length_;
+        unsettled_.clear();
+        with_bounds([&](const auto& bound) {
+            for (std::size_t k = 0; k < size(); ++k) {
+                const Ball& ball = balls[reference_of_[k]];
+                const double reach = (ball.radius + move_) * static_cast<double>(lengths_[k]) + shift_;
+                if (!(inside(k, bound(k), ball, rho) >= reach)) {
+                    unsettled_.push_back(static_cast<RowIndex>(k));
+                }
+            }
+        });
+    }
+    bool is_settled(const std::vector<double>& w, double rho) const {
+        double square = 0.0;
+        for (std::size_t j = 0; j < settled_w_.size(); ++j) {
+            square += (w[j] - settled_w_[j]) * (w[j] - settled_w_[j]);
+        }
+        return !settled_w_.empty() && std::sqrt(square) <= move_ && std::abs(rho - settled_rho_) <= shift_;
+    }
+
     void measure() {
         lengths_.resize(size());
-        bool increases = true;
-        double largest = 0.0;
+        bool increases = true, ordinary = true;
+        mean_length_ = 0.0;
         rows_.with_view([&](const auto& view) {
             for (std::size_t k = 0; k < size(); ++k) {
                 double square = 0.0;
                 scores_[k] = score_and_square(view, row(k), references_[0].data(), square, increases);
-                largest = square <= largest ? largest : square;
+                ordinary &= square <= largest_squared_norm;
                 lengths_[k] = round_up(square);
+                mean_length_ += static_cast<double>(lengths_[k]) / static_cast<double>(size());
             }
         });
-        if (!increases || !(largest <= largest_squared_norm)) {
+        if (!increases || !ordinary) {
             const std::vector<double>& squares = state_.rows().squared_norms();  // throws unless they are numbers
             for (std::size_t k = 0; k < size(); ++k) {
                 lengths_[k] = round_up(squares[row(k)]);
             }
         }
     }
-    static float round_up(double square) { return static_cast<float>(std::sqrt(square) * (1.0 + 1e-6)); }
+    static float round_up(double square) {
+        return std::max(static_cast<float>(std::sqrt(square) * (1.0 + 1e-6)), std::numeric_limits<float>::min());
+    }
 
     const OneClassState& state_;
     const Rows& rows_;
@@ -251,7 +289,11 @@ class RowList {
     std::vector<unsigned char> reference_of_;
     std::vector<double> scores_;
     std::vector<float> lengths_;
+    double mean_length_ = 0.0;
     std::size_t quantile_ = 0;
+    std::vector<RowIndex> unsettled_;
+    std::vector<double> settled_w_;
+    double settled_rho_ = 0.0, move_ = 0.0, shift_ = 0.0;
 };
 
 }  // namespace maxmargin

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <stdexcept>
 #include <vector>
 
 #include "numeric/numbers.hpp"
@@ -69,6 +70,13 @@ class WorkingRows {
                 work += view.stored(member.row);
             }
         });
+        double zero = 0.0;
+        for (const WorkingRow& member : members) {
+            zero += member.score - member.score;
+        }
+        if (zero != 0.0) {
+            throw std::invalid_argument("a score is no longer a finite number: X was changed during the fit");
+        }
         find_offset();
         return !monitor_.poll(work);
     }

@@ -164,7 +164,7 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
             },
             partial(Model.of_one_class, problem),
         )
-        if problem.vanishes(solution.certificate.dual):
+        if (not solution.converged or solution.certificate.dual == 0) and problem.vanishes(solution.certificate.dual):
             # The level is that of the user's line: past this method and its two decorators.
             warnings.warn(NO_SIDE, ConvergenceWarning, stacklevel=4)
         else:
