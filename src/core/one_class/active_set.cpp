@@ -24,7 +24,9 @@ constexpr double sample_tol = 1e-3;                // of a sample's solution
 constexpr std::int64_t most_sample_rounds = 8;     // for it
 constexpr std::size_t smallest_working_set = 500;  // rows, or a share of all
 constexpr std::size_t rows_per_member = 512;
+constexpr double rounding = 1e-14;               // of plain sums
 constexpr double inner_share = 0.01;             // of its gap to which a working set is solved
+constexpr double nearly_solved = 1e-6;           // gaps from which on a smaller share pays
 constexpr double too_many_unproved = 1.0 / 3.0;  // a share of the rows from which on all are scored
 constexpr std::int64_t most_stalls = 20;         // rounds in which the gap does not fall to half
 
@@ -49,10 +51,11 @@ class ActiveSet {
         const bool continued = !state_.bounds.variables().empty();
         if (!continued) {
             const std::size_t stride = stride_of_sample();
-            for (const std::size_t rows : {stride_of_samples * stride, stride}) {
-                if (rows >= smallest_stride && rows_.size() / rows >= smallest_sample) {
-                    solve_sample(rows);
+            if (stride >= smallest_stride) {
+                if (rows_.size() / (stride_of_samples * stride) >= smallest_sample) {
+                    solve_sample(stride_of_samples * stride, rows_.size() / stride);
                 }
+                solve_sample(stride, rows_.size());
             }
         }
         RowList<Rows> list(state_, rows_, 1);
@@ -75,7 +78,7 @@ class ActiveSet {
     }
 
     // Weights and the scores between which the offset is, from some of the rows.
-    void solve_sample(std::size_t stride) {
+    void solve_sample(std::size_t stride, std::size_t next_rows) {
         RowList<Rows> sample(state_, rows_, stride);
         if (sample.size() < smallest_sample / 2) {
             return;
@@ -83,15 +86,16 @@ class ActiveSet {
         const double share = share_;
         begin(sample, share * sample.total());
         go_on(sample, share * sample.total(), sample_tol, most_sample_rounds, false);
-        find_range(sample, share);
+        find_range(sample, share, next_rows);
     }
 
-    // Scores between which the quantile of all rows is, judged by those of a list.
-    void find_range(const RowList<Rows>& list, double share) {
+    // Scores between which the quantile and the working set of so many rows are, judged by those of a list.
+    void find_range(const RowList<Rows>& list, double share, std::size_t rows) {
         std::vector<double> scores = list.estimates(w_);
         const double n = static_cast<double>(list.size());
-        const double near = 0.5 * static_cast<double>(working_size(rows_.size())) / static_cast<double>(rows_.size());
-        const double margin = 3.0 * std::sqrt(share * (1.0 - share) / n) + near + 2.0 / n;
+        const double near = 0.5 * static_cast<double>(working_size(rows)) / static_cast<double>(rows);
+        const double chance = rows == list.size() ? 0.0 : 3.0 * std::sqrt(share * (1.0 - share) / n);
+        const double margin = chance + near + 2.0 / n;
         auto quantile = [&](double part) {
             const auto place = static_cast<std::ptrdiff_t>(part * n);
             std::nth_element(scores.begin(), scores.begin() + place, scores.end());
@@ -113,10 +117,10 @@ class ActiveSet {
         }
         list.refer_to(w_);
         if (low_ == -infinity && high_ == infinity) {
-            find_range(list, s / list.total());
+            find_range(list, s / list.total(), list.size());
         }
         if (!list.fill(s, low_, high_, places_)) {
-            find_range(list, s / list.total());
+            find_range(list, s / list.total(), list.size());
             if (!list.fill(s, low_, high_, places_)) {
                 list.fill(s, -infinity, infinity, places_);
             }
@@ -160,13 +164,14 @@ class ActiveSet {
     }
 
     Exit go_on(RowList<Rows>& list, double s, double tol, std::int64_t most_rounds, bool is_all) {
-        // With few rows between their bounds the end comes in one more sweep, so that a close tolerance is outdone.
+        // A close tolerance is outdone: where the variables between their bounds are known, one more sweep is the end.
         const double target = tol * (tol < close_bounds ? 1e-3 : 0.3);
         double best = infinity;
         std::int64_t stalls = 0;
         for (std::int64_t round = 1;; ++round) {
             const double size = dense_dot(w_.data(), w_.data(), w_.size());
-            const bool goes_on = working_.solve(0.5 * size * target, inner_share, is_all);
+            const double share = best <= nearly_solved * size ? 1e-3 * inner_share : inner_share;
+            const bool goes_on = working_.solve(0.5 * size * target, share, is_all);
             for (const WorkingRow& member : working_.members) {
                 list.alphas[member.position] = member.alpha;
             }
@@ -284,7 +289,7 @@ class ActiveSet {
     bool certify(RowList<Rows>& list, double s, double gap, double tol) {
         const Monitor::Checking checking(monitor_);
         const double square = dense_dot(w_.data(), w_.data(), w_.size());
-        double dual = -0.5 * square, primal = dual + gap;
+        double dual = -0.5 * square * (1.0 + rounding), primal = dual + gap;
         const bool is_near = gap <= tol * std::abs(primal);
         TwofoldSum imbalance;
         if (is_near) {
@@ -293,7 +298,7 @@ class ActiveSet {
             }
             imbalance.add(-s);
         }
-        if (is_near && gap <= close_bounds * std::abs(primal)) {
+        if (is_near && tol < close_bounds) {
             dual = exact_dual(list);
             working_.look();
             gap = examine(list);

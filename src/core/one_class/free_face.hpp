@@ -19,6 +19,7 @@ struct WorkingRow {
     double alpha, C, score, length;
 
     bool is_free() const { return alpha > 0.0 && alpha < C; }
+    double room() const { return std::min(alpha, C - alpha); }
     // What the row adds to the difference of primal and dual value at the offset rho.
     double gap(double rho) const { return score > rho ? alpha * (score - rho) : (C - alpha) * (rho - score); }
 };
@@ -26,9 +27,10 @@ struct WorkingRow {
 template <RowSource Rows>
 class FreeFace {
   public:
-    // `scattered` is an array of zeros, and is one again afterwards. With more than `most` free variables it has none.
+    // `scattered` is an array of zeros, and is one again afterwards. Of more than `most` free variables
+    // it takes the few that have the most room.
     FreeFace(const Rows& rows, std::vector<WorkingRow>& members, std::vector<double>& w, std::vector<double>& scattered,
-             std::size_t most)
+             std::size_t most, std::size_t few)
         : rows_(rows), members_(members), w_(w) {
         for (std::size_t k = 0; k < members.size(); ++k) {
             if (members[k].is_free()) {
@@ -36,7 +38,9 @@ class FreeFace {
             }
         }
         if (free_.size() > most) {
-            free_.clear();
+            std::nth_element(free_.begin(), free_.begin() + static_cast<std::ptrdiff_t>(few), free_.end(),
+                             [&](std::size_t a, std::size_t b) { return members[a].room() > members[b].room(); });
+            free_.resize(few);
         }
         gram_ = SymmetricMatrix(free_.size());
         for (std::size_t k = 0; k < free_.size(); ++k) {

@@ -56,7 +56,7 @@ class OneClassState {
     const AnyRows& rows_;
 };
 
-// Two bounds closer than this, relative to their size, need sums of twice the digits.
+// Tolerances below this need sums of twice the digits.
 inline constexpr double close_bounds = 1e-9;
 
 Outcome active_set(OneClassState& state, const Limits& limits, Monitor& monitor);

@@ -10,6 +10,7 @@
 
 #include "numeric/numbers.hpp"
 #include "numeric/simd.hpp"
+#include "numeric/twofold.hpp"
 #include "one_class/free_face.hpp"
 #include "rows/row_source.hpp"
 #include "run/monitor.hpp"
@@ -31,34 +32,10 @@ class WorkingRows {
     // Moves the variables until their gap is at most `target` or a share of what it was, or no longer falls. `exactly`
     // allows large systems. False when the monitor ends it.
     bool solve(double target, double share, bool exactly) {
-        double last = infinity;
-        for (int sweep = 0; sweep < most_sweeps; ++sweep) {
-            if (!look()) {
-                return false;
-            }
-            target = sweep == 0 ? std::max(target, share * gap_) : target;
-            const double before = dense_dot(w_.data(), w_.data(), w_.size());
-            if (gap_ <= target || before == 0.0) {
-                return true;
-            }
-            double gain = move_pairs();
-            FreeFace<Rows> face(rows_, members, w_, scattered_,
-                                exactly && gap_ > 0.5 * last ? most_free : most_free_at_once);
-            last = gap_;
-            std::size_t work = face.size() * face.size() * face.size();
-            int faces = 0;
-            for (double rise = face.step(); rise > 0.0; rise = face.step()) {
-                gain += rise;
-                work += face.size() * face.size() * face.size();
-                if (rise <= least_gain * before || ++faces == most_faces) {
-                    break;
-                }
-            }
-            if (gain <= least_gain * before || monitor_.poll(work / 8)) {
-                break;
-            }
-        }
-        return look();
+        const double sum = sum_of_variables();
+        const bool goes_on = descend(target, share, exactly);
+        restore(sum);
+        return goes_on;
     }
 
     // Scores at the weights as they are, the best offset, and the gap there. False when the monitor ends it.
@@ -82,6 +59,61 @@ class WorkingRows {
     }
 
   private:
+    bool descend(double target, double share, bool exactly) {
+        double last = infinity;
+        for (int sweep = 0; sweep < most_sweeps; ++sweep) {
+            if (!look()) {
+                return false;
+            }
+            target = sweep == 0 ? std::max(target, share * gap_) : target;
+            const double before = dense_dot(w_.data(), w_.data(), w_.size());
+            if (gap_ <= target || before == 0.0) {
+                return true;
+            }
+            double gain = move_pairs();
+            const bool stalls = gap_ > 0.5 * last;
+            FreeFace<Rows> face(rows_, members, w_, scattered_, stalls && exactly ? most_free : most_free_at_once,
+                                stalls ? most_free_at_once : 0);
+            last = gap_;
+            std::size_t work = face.size() * face.size() * face.size();
+            int faces = 0;
+            for (double rise = face.step(); rise > 0.0; rise = face.step()) {
+                gain += rise;
+                work += face.size() * face.size() * face.size();
+                if (rise <= least_gain * before || ++faces == most_faces) {
+                    break;
+                }
+            }
+            if (gain <= least_gain * before || monitor_.poll(work / 8)) {
+                break;
+            }
+        }
+        return look();
+    }
+
+    double sum_of_variables() const {
+        TwofoldSum sum;
+        for (const WorkingRow& member : members) {
+            sum.add(member.alpha);
+        }
+        return sum.value();
+    }
+
+    // Gives the variables the sum again that they had but for rounding.
+    void restore(double sum) {
+        const double missing = sum - sum_of_variables();
+        auto room = [missing](const WorkingRow& row) { return missing > 0.0 ? row.C - row.alpha : row.alpha; };
+        const auto most = std::max_element(members.begin(), members.end(), [&](const auto& a, const auto& b) {
+            return std::min(room(a), a.is_free() ? a.C : 0.0) < std::min(room(b), b.is_free() ? b.C : 0.0);
+        });
+        if (missing == 0.0 || most == members.end() || !most->is_free() || room(*most) < std::abs(missing)) {
+            return;
+        }
+        most->alpha += missing;
+        rows_.axpy(most->row, missing, w_.data());
+        look();
+    }
+
     static constexpr int most_sweeps = 100, most_faces = 5;
     static constexpr double least_gain = 1e-17;
     // The linear system of more variables costs too much beside sweeps of pairs, unless these stall.
