@@ -107,9 +107,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "ActiveSet",
     "LOSSES",
     "SOLVERS",
+    "ActiveSet",
     "Auto",
     "BinaryProblem",
     "Blocks",

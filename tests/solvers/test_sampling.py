@@ -24,7 +24,8 @@ def test_a_sample_changes_the_way_and_not_the_optimum(sparse, loss, epsilon, pen
     problem = RegressionProblem(X, y, C, loss=loss, epsilon=epsilon, bias=1.0, penalize_bias=penalize_bias)
     found = solve(problem, tol=1e-8)
     expected = solve(problem, tol=1e-8, pack=False)
-    assert found.converged and expected.converged
+    assert found.converged
+    assert expected.converged
     assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=2e-8)
     assert found.n_iter <= expected.n_iter
     assert problem.certificate(found.weights, found.alpha).gap <= 1e-8

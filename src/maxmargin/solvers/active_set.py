@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from maxmargin import _core
+from maxmargin.problems.one_class import OneClassProblem
 from maxmargin.solvers.method import Exit, Method
 from maxmargin.solvers.newton import EXACT, SMALL
 
@@ -38,7 +39,7 @@ class ActiveSet(Method):
         """The short name: "active_set"."""
         return "active_set"
 
-    def state(self, problem: Any, start: Any) -> _core.OneClassState:
+    def state(self, problem: OneClassProblem, start: Any) -> _core.OneClassState:
         """A state of its own, which holds no more than it needs."""
         return problem.start_light(start)
 

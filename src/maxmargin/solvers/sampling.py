@@ -1,8 +1,8 @@
 """Weights to start from: those of a sample of the rows.
 
 With many more rows than features, the weights of every sixteenth row, each counting as many times, are nearly those of
-all rows. Newton's method takes them from there in two or three steps instead of ten, each of which looks at all rows. The sample is a copy, and
-``pack=False`` forbids it.
+all rows. Newton's method takes them from there in two or three steps instead of ten, each of which looks at all rows.
+The sample is a copy, and ``pack=False`` forbids it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,15 @@ FEWEST_VALUES, ROWS_PER_FEATURE = 1_000_000, 50
 TOLERANCE = 1e-2
 
 
-def start_from_sample(problem: RegressionProblem, state: _core.BinaryState, run: Run) -> None:
+def start_from_sample(problem: Any, state: _core.BinaryState, run: Run) -> None:
     """Tell a state the weights of a sample, unless it knows some already or a sample does not pay."""
     rows, features = problem.shape
-    if not run.pack or state.dual != 0 or problem.matrix.stored < FEWEST_VALUES or rows < STRIDE * ROWS_PER_FEATURE * features:
+    if (
+        not run.pack
+        or state.dual != 0
+        or problem.matrix.stored < FEWEST_VALUES
+        or rows < STRIDE * ROWS_PER_FEATURE * features
+    ):
         return
     C = np.ascontiguousarray(STRIDE * problem.C[::STRIDE])
     sample = _every_row(problem.X)
