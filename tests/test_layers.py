@@ -67,8 +67,9 @@ CORE_LAYERS = {
     "binary": {"numeric", "rows", "run"},
     "multiclass": {"numeric", "rows", "run", "binary"},
     "cutting_plane": {"numeric", "rows", "run", "binary", "multiclass"},
+    "one_class": {"numeric", "rows", "run"},
     "text": {"numeric"},
-    "bindings": {"numeric", "rows", "run", "binary", "multiclass", "cutting_plane", "text"},
+    "bindings": {"numeric", "rows", "run", "binary", "multiclass", "cutting_plane", "one_class", "text"},
 }
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from maxmargin.problems.one_class import OneClassProblem
     from maxmargin.problems.ranking import RankingProblem, count_pairs, ndcg
     from maxmargin.problems.regression import RegressionProblem
+    from maxmargin.solvers.active_set import ActiveSet
     from maxmargin.solvers.auto import Auto
     from maxmargin.solvers.cutting_plane import CuttingPlane
     from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0.dev0"
 
 _HOMES = {
+    "ActiveSet": "maxmargin.solvers.active_set",
     "Auto": "maxmargin.solvers.auto",
     "BinaryProblem": "maxmargin.problems.binary",
     "Blocks": "maxmargin.io.blocks",
@@ -107,6 +109,7 @@ _HOMES = {
 __all__ = [
     "LOSSES",
     "SOLVERS",
+    "ActiveSet",
     "Auto",
     "BinaryProblem",
     "Blocks",

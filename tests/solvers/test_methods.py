@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV
 
 import maxmargin
 from maxmargin import (
+    ActiveSet,
     Auto,
     BinaryProblem,
     CuttingPlane,
@@ -19,6 +20,7 @@ from maxmargin import (
     LinearSVC,
     MulticlassProblem,
     Newton,
+    OneClassProblem,
     Pegasos,
     PrimalCoordinateDescent,
     RankingProblem,
@@ -58,6 +60,7 @@ OBJECTS = [
     ExponentiatedGradient(),
     WorkingSets(),
     WorkingSets(screening=False),
+    ActiveSet(),
 ]
 objects = pytest.mark.parametrize("method", OBJECTS, ids=str)
 #: Orders that visit every row once an epoch, to which rule (17) applies.
@@ -375,10 +378,13 @@ def test_every_setting_of_the_sequential_dual_method_reaches_the_optimum(method,
 
 @pytest.mark.parametrize("name", list(SOLVERS))
 def test_names_and_objects_give_the_same_bits(name):
-    kind = next(kind for kind in ("binary", "l1", "crammer_singer") if kind in SOLVERS[name].kinds)
+    kinds = ("binary", "l1", "crammer_singer", "one_class")
+    kind = next(kind for kind in kinds if kind in SOLVERS[name].kinds)
     X, y = random_problem(rows=80, features=6, seed=11)
     loss = "hinge" if "hinge" in SOLVERS[name].losses else "squared_hinge"
-    if kind != "crammer_singer":
+    if kind == "one_class":
+        problem = OneClassProblem(X + 1.0, 0.2)
+    elif kind != "crammer_singer":
         problem = BinaryProblem(X, y, 2.0, loss=loss, bias=1.0, penalty="l1" if kind == "l1" else "l2")
     else:
         problem = MulticlassProblem(X, (y > 0) + 0, 2.0, formulation=kind, bias=1.0)

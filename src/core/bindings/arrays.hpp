@@ -72,6 +72,7 @@ void bind_run(nb::module_& m);
 void bind_binary(nb::module_& m);
 void bind_l1(nb::module_& m);
 void bind_measure(nb::module_& m);
+void bind_one_class(nb::module_& m);
 void bind_multiclass(nb::module_& m);
 void bind_ranking(nb::module_& m);
 void bind_text(nb::module_& m);

@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
     bind_binary(m);
     bind_l1(m);
     bind_measure(m);
+    bind_one_class(m);
     bind_multiclass(m);
     bind_text(m);
 }

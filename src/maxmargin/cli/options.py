@@ -31,7 +31,7 @@ MULTI_CLASS = ("ovr", "crammer_singer", "weston_watkins")
 PENALTIES = ("l2", "l1")
 LOSSES = ("hinge", "squared_hinge", "least_squares")
 REGRESSION_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "least_squares")
-ONE_CLASS_SOLVERS = ("auto", "dcd", "avsf", "online", "newton")
+ONE_CLASS_SOLVERS = ("auto", "dcd", "avsf", "online", "newton", "active_set")
 REGRESSION_SOLVERS = ("auto", "dcd", "avsf", "online", "newton", "pcd")
 DATA_FORMATS = ("svmlight", "npz", "npy", "csv", "tsv", "parquet", "blocks")
 

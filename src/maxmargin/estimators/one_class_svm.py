@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -42,7 +43,8 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
         Above 0 and at most 1: at most this share of the training rows becomes outliers, and at least this share has a
         nonzero dual variable.
     solver : str or Method, default="auto"
-        The method, by name or as an object with its own options: "auto", "dcd", "avsf", "online" or "newton".
+        The method, by name or as an object with its own options: "auto", which is "active_set", "dcd", "avsf",
+        "online" or "newton".
     tol : float, default=1e-3
         Relative duality gap to reach: no other solution has an objective smaller by more than this share.
     max_iter : int, default=10000
@@ -147,24 +149,30 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
         )
         deadline = Deadline(self.time_limit)
         X, _, sample_weight, _ = must_load("OneClassSVM", X, y, sample_weight)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        # The core finds NaN and infinity in rows of positive weight on its way.
+        finite: dict[str, Any] = {"ensure_all_finite": sample_weight is not None}
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **finite)
         C: Any = 1.0
         if sample_weight is not None:
             C = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         problem = OneClassProblem(X, self.nu, C)
-        model, solution = self._train(
-            problem,
-            method,
-            deadline,
-            {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
-            lambda weights: {
-                "coef_": weights[np.newaxis, :-1],
-                "intercept_": weights[-1:],
-                "offset_": -float(weights[-1]),
-            },
-            partial(Model.of_one_class, problem),
-        )
-        if problem.vanishes(solution.certificate.dual):
+        try:
+            model, solution = self._train(
+                problem,
+                method,
+                deadline,
+                {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
+                lambda weights: {
+                    "coef_": weights[np.newaxis, :-1],
+                    "intercept_": weights[-1:],
+                    "offset_": -float(weights[-1]),
+                },
+                partial(Model.of_one_class, problem),
+            )
+        except ValueError:
+            assert_all_finite(X, input_name="X")  # by scikit-learn's own words, if that is it
+            raise
+        if (not solution.converged or solution.certificate.dual == 0) and problem.vanishes(solution.certificate.dual):
             # The level is that of the user's line: past this method and its two decorators.
             warnings.warn(NO_SIDE, ConvergenceWarning, stacklevel=4)
         else:

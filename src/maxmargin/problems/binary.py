@@ -212,7 +212,9 @@ def check_bias(bias: float) -> float:
     return float(bias)
 
 
-def start_state(state: _core.BinaryState | _core.L1State, start: Any, shape: tuple[int, int]) -> None:
+def start_state(
+    state: _core.BinaryState | _core.L1State | _core.OneClassState, start: Any, shape: tuple[int, int]
+) -> None:
     """Tell a state what is known of the solution: one of a similar problem, dual variables, or nothing."""
     if start is None:
         return

@@ -58,11 +58,12 @@ class OneClassProblem(Problem):
         if not 0 < nu <= 1:
             raise ValueError(f"nu must be above 0 and at most 1, not {nu}")
         self.nu = float(nu)
+        self._total = float(self.C[0]) * len(self.C) if self.C.strides == (0,) else float(self.C.sum())
 
     @property
     def slope(self) -> float:
         """``nu C``, the sum of the dual variables."""
-        return self.nu * float(self.C.sum())
+        return self.nu * self._total
 
     def start(self, start: Any = None) -> _core.BinaryState:
         """The problem as the C++ core solves it, from equal shares or from what is known of a solution."""
@@ -73,7 +74,13 @@ class OneClassProblem(Problem):
         start_state(state, self.nu * self.C if start is None else start, self.shape)
         return state
 
-    def found(self, state: _core.BinaryState) -> tuple[Floats, Floats]:
+    def start_light(self, start: Any = None) -> _core.OneClassState:
+        """The same for the method that solves nothing but such problems."""
+        state = _core.OneClassState(self.matrix.rows, self.C, self.slope)
+        start_state(state, start, self.shape)
+        return state
+
+    def found(self, state: _core.BinaryState | _core.OneClassState) -> tuple[Floats, Floats]:
         """The best weights and the best dual variables of a state."""
         return state.weights(), state.alpha()
 

@@ -67,6 +67,10 @@ class Method:
         """The stages of a fit; by default the method itself, once."""
         yield Stage(self)
 
+    def state(self, problem: Any, start: Any) -> Any:
+        """The problem as the core solves it by this method, from what is known of a solution."""
+        return problem.start(start)
+
     def run(self, problem: Any, state: Any, run: Run) -> Exit:
         """Improve the bounds of ``state`` until they are within the tolerance or a limit is met."""
         raise NotImplementedError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from maxmargin.problems.losses import Loss
+from maxmargin.solvers.active_set import ActiveSet
 from maxmargin.solvers.auto import Auto
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -29,6 +30,7 @@ SOLVERS: dict[str, Method] = {
     "sdm": SequentialDual(),
     "eg": ExponentiatedGradient(),
     "working_sets": WorkingSets(),
+    "active_set": ActiveSet(),
 }
 #: The classes of methods by name.
 METHODS: dict[str, type[Method]] = {type(method).__name__: type(method) for method in SOLVERS.values()}

@@ -50,9 +50,10 @@ def solve(
         name. Binary problems: "dcd" is dual coordinate descent with shrinking, "avsf" the same with adaptive selection
         frequencies, "online" with rows picked at random, "newton" Newton's method in the primal, "pcd" primal
         coordinate descent (not for the hinge), "cutting_plane" and "pegasos" (both for the hinge only). Regression: the
-        same but the last two, "pcd" for the squared losses only; one class: "dcd", "avsf", "online", "newton". Several
-        classes at once: "sdm", the sequential dual method, "newton", for few weights in all, and, for Crammer & Singer,
-        "eg", exponentiated gradient, and "cutting_plane". Ranking: "cutting_plane". "auto" chooses.
+        same but the last two, "pcd" for the squared losses only; one class: "active_set", working sets of rows near the
+        hyperplane, and "dcd", "avsf", "online", "newton". Several classes at once: "sdm", the sequential dual method,
+        "newton", for few weights in all, and, for Crammer & Singer, "eg", exponentiated gradient, and "cutting_plane".
+        Ranking: "cutting_plane". "auto" chooses.
     tol : float, default=1e-3
         Stop when ``(primal - dual) / |primal|`` is at most this, computed exactly.
     max_iter : int, default=10000
@@ -194,7 +195,7 @@ class Call:
             limits["report_seconds"] = min(limits.get("report_seconds") or keep_seconds, keep_seconds / 2)
         self.run = Run(self.recorder, with_weights=callback is not None or keep is not None, **limits)
         made = time.perf_counter()
-        self.state: Any = problem.start(start if before is None else before)
+        self.state: Any = method.state(problem, start if before is None else before)
         # To verify the bounds and to read them out takes about as long as to make the state.
         self.run.core.reserve(time.perf_counter() - made)
 
