@@ -19,7 +19,6 @@ benchmark sets (``benchmarks/``), these facts decide:
   (unscaled rows, large C) its dual variables are still good enough that a few Newton steps from their weights bring
   the primal value down by orders of magnitude, and "avsf" then finishes from there.
 
-- Regression with a curved loss and very many rows starts from the weights of a sample of them (``sampling.py``).
 - Problems of one class have a method of their own, "active_set".
 
 The tolerance enters through the pace: the same fall of the gap is enough for 1e-3 and not for 1e-6.
@@ -48,7 +47,6 @@ from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
 from maxmargin.solvers.method import LOSSES_OF, Exit, Method, Plan, Stage, check_flags
 from maxmargin.solvers.newton import MOST_WEIGHTS, SMALL, Newton, weight_count
-from maxmargin.solvers.sampling import start_from_sample
 from maxmargin.solvers.sequential_dual import SequentialDual
 from maxmargin.solvers.working_sets import WorkingSets
 
@@ -202,8 +200,6 @@ class Auto(Method):
             dcd = DualCoordinateDescent(shrinking=self.shrinking)
             if (yield Stage(dcd, {"max_passes": cost, "worth": cost})) is not Exit.BUDGET:
                 return
-        if problem.kind == "regression" and problem.loss.is_curved:
-            start_from_sample(problem, state, run)
         yield from Newton().plan(problem, state, run)
 
     def _many_features(self, problem: BinaryProblem) -> Plan:
