@@ -82,6 +82,9 @@ struct BinaryProblem {
     }
     void copy_alphas(std::vector<double>& values) const {
         values.resize(size());
+        copy_to(values);
+    }
+    void copy_to(std::span<double> values) const {
         for (std::size_t i = 0; i < size(); ++i) {
             values[i] = variables[i].alpha;
         }
@@ -95,9 +98,13 @@ struct BinaryProblem {
     // v; the last entry is the slope, up to rounding, where a free bias has its condition fulfilled.
     void sum_rows(std::vector<double>& sums) const {
         sums.assign(features() + 1, 0.0);
-        for (std::size_t i = 0; i < size(); ++i) {
+        add_rows(0, size(), sums.data());
+    }
+    // The part of v by some rows.
+    void add_rows(std::size_t begin, std::size_t end, double* sums) const {
+        for (std::size_t i = begin; i < end; ++i) {
             if (variables[i].alpha != 0.0) {
-                add_row(i, variables[i].sign() * variables[i].alpha, sums.data());
+                add_row(i, variables[i].sign() * variables[i].alpha, sums);
             }
         }
     }
