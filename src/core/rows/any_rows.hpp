@@ -52,9 +52,9 @@ class AnyRows {
     }
 
     // Computed when first asked for, once for all threads. Finds NaN and infinity on the way.
-    const std::vector<double>& squared_norms() const {
-        std::call_once(norms_->once, [this] {
-            norms_->values = std::visit([](const auto& rows) { return rows.squared_norms(); }, rows_);
+    const std::vector<double>& squared_norms(Team* team = nullptr) const {
+        std::call_once(norms_->once, [&] {
+            norms_->values = std::visit([&](const auto& rows) { return rows.squared_norms(team); }, rows_);
             for (std::size_t i = 0; i < norms_->values.size(); ++i) {
                 if (!(norms_->values[i] <= largest_squared_norm)) {
                     throw std::invalid_argument("X contains NaN, infinity or values too large in row " +
