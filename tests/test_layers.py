@@ -62,8 +62,8 @@ CORE = PACKAGE.parent / "core"
 #: What each folder of the core may include, besides itself.
 CORE_LAYERS = {
     "numeric": set(),
-    "rows": {"numeric"},
     "run": {"numeric"},
+    "rows": {"numeric", "run"},
     "binary": {"numeric", "rows", "run"},
     "multiclass": {"numeric", "rows", "run", "binary"},
     "cutting_plane": {"numeric", "rows", "run", "binary", "multiclass"},

@@ -140,6 +140,10 @@ def test_a_shortfall_says_why_and_advises_only_what_helps(exit_, dual, scales):
         assert "time_limit" not in text
         assert "More iterations would not help; lower C" in text
         assert ("or scale the columns" in text) == (scales is None)
+    elif exit_ == "stalled":
+        assert "max_iter" not in text
+        assert "time_limit" not in text
+        assert "More iterations would not help; use another solver" in text
     else:
         other = "time_limit" if exit_ == "max_iter" else "max_iter"
         assert LIMITS[exit_] in text

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 
-from maxmargin import BinaryProblem, Matrix, _core
+from maxmargin import LOSSES, BinaryProblem, Matrix, _core
 from maxmargin.problems.csr import Csr
 from maxmargin.solvers.streamed.kept_rows import KeptRows, join_rows, take_rows
 from maxmargin.solvers.streamed.master import Master
+from maxmargin.solvers.streamed.plane import Plane
 from maxmargin.solvers.streamed.stream import Piece
 
 from ..conftest import csr, random_problem
@@ -99,3 +100,68 @@ def test_a_sweep_with_an_anchored_bias_gains_what_the_anchored_dual_grows(loss):
     np.testing.assert_allclose(w[:4], v[:4], rtol=1e-9)
     assert B * w[4] == pytest.approx(np.sqrt(s) * v[4], rel=1e-9)
     assert gain == pytest.approx(gain_there, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "least_squares"])
+def test_local_sweeps_take_variables_back_within_their_bounds_and_keep_their_weights(loss):
+    X, y = random_problem(rows=200, features=6, seed=4)
+    C = np.random.default_rng(0).integers(0, 3, 200) * 0.5
+    problem = BinaryProblem(X, y, C, loss=loss, bias=1.0)
+    signs = np.where(y > 0, 1.0, -1.0)
+    wide = np.hstack([X, np.ones((200, 1))])
+    alpha = np.random.default_rng(1).normal(size=200) * (C > 0)
+    w = wide.T @ (signs * alpha)
+    start, moving = problem.loss.dual_terms(alpha, C, 1.0).sum() - 0.5 * w @ w, np.zeros(200, dtype=bool)
+    before = alpha.copy()
+    gain, _, steps = _core.local_sweeps(problem.start(), alpha, w, moving, 2, 0.0, 7)
+    assert np.all(alpha >= problem.loss.lower(C))
+    assert np.all(alpha <= problem.loss.upper(C))
+    assert steps >= np.count_nonzero(alpha != before)
+    np.testing.assert_allclose(w, wide.T @ (signs * alpha), atol=1e-10)
+    end = problem.loss.dual_terms(alpha, C, 1.0).sum() - 0.5 * w @ w
+    assert gain == pytest.approx(end - start, rel=1e-9)
+    assert not np.any(moving[C == 0])
+
+
+def test_local_sweeps_refuse_arrays_that_do_not_fit():
+    X, y = random_problem(rows=20, features=3, seed=4)
+    state = BinaryProblem(X, y, 1.0).start()
+    for sizes in ((19, 4, 20), (20, 3, 20), (20, 4, 21)):
+        alpha, w, moving = np.zeros(sizes[0]), np.zeros(sizes[1]), np.zeros(sizes[2], dtype=bool)
+        with pytest.raises(ValueError, match="must fit X"):
+            _core.local_sweeps(state, alpha, w, moving, 0, 0.0, 0)
+    read_only = np.zeros(20)
+    read_only.flags.writeable = False
+    with pytest.raises(TypeError):
+        _core.local_sweeps(state, read_only, np.zeros(4), np.zeros(20, dtype=bool), 0, 0.0, 0)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "least_squares"])
+def test_a_step_in_the_plane_is_the_maximum_over_it(loss):
+    """Compared with a general minimiser over the two lengths."""
+    X, y = random_problem(rows=50, features=4, seed=6)
+    signs, C, bias = np.where(y > 0, 1.0, -1.0), np.full(50, 0.7), 2.0
+    C[3] = 0.0
+    wide = signs[:, np.newaxis] * np.hstack([X, np.full((50, 1), bias)])
+    term = LOSSES[loss]
+    used = C > 0
+
+    def dual(alpha):
+        w = wide.T @ alpha
+        return float((alpha - 0.5 * term.diagonal_times_C * alpha**2 / 0.7)[used].sum() - 0.5 * w @ w)
+
+    rng = np.random.default_rng(1)
+    base, s = rng.uniform(size=50) * used, rng.normal(size=50) * used
+    plane = Plane(base, wide.T @ base)
+    for _ in range(2):  # a line first, then a plane
+        end = base + s
+        weights = wide.T @ end
+        for rows in (slice(0, 20), slice(20, 50)):
+            plane.add(rows, end[rows], signs[rows], 1.0, C[rows], term)
+        before = plane.before if len(plane.before) else np.zeros(50)
+        moved = plane.step(end, weights, bias**2, bias)
+        np.testing.assert_allclose(weights, wide.T @ moved, atol=1e-10)
+        found = minimize(lambda t, a=base, s=s, p=before: -dual(a + t[0] * s + t[1] * p), [0.5, 0.5], tol=1e-12)
+        assert dual(moved) == pytest.approx(-found.fun, rel=1e-8)
+        base, s = moved, rng.normal(size=50) * used
+        plane.begin(base, weights)

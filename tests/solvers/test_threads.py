@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin import BinaryProblem, LinearSVC, RegressionProblem, solve
+from maxmargin import BinaryProblem, LinearSVC, Matrix, RankingProblem, RegressionProblem, solve
 
 
 def make_rows(kind: str, n: int, d: int) -> tuple[Any, Any]:
@@ -134,3 +134,52 @@ def test_a_process_may_fork_after_a_fit_in_threads() -> None:
         os.kill(child, 9)
         os.waitpid(child, 0)
     assert waited == (child, 0)
+
+
+@pytest.mark.parametrize("bias", [{"bias": 0.0}, {"bias": 1.0}, {"bias": 1.0, "penalize_bias": False}], ids=str)
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_certificates_of_dual_descent_are_the_same_for_any_number_of_threads(kind: str, bias: dict[str, Any]) -> None:
+    X, y = make_rows(kind, 9000, 80)
+    problem = BinaryProblem(X, y, 0.01, loss="hinge", **bias)
+    solutions = [solve(problem, "dcd", tol=1e-3, n_jobs=n_jobs) for n_jobs in (1, 2, 5)]
+    assert solutions[0].converged
+    assert problem.certificate(solutions[0].weights, solutions[0].alpha).gap <= 1.001e-3
+    for other in solutions[1:]:
+        assert np.array_equal(solutions[0].weights, other.weights)
+        assert solutions[0].certificate == other.certificate
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_ranking_gives_the_same_bits_for_any_number_of_threads(kind: str) -> None:
+    X, y = make_rows(kind, 9000, 80)
+    problem = RankingProblem(X, y, 1.0)
+    solutions = [solve(problem, "cutting_plane", tol=1e-3, n_jobs=n_jobs) for n_jobs in (1, 2, 5)]
+    assert solutions[0].converged
+    for other in solutions[1:]:
+        assert np.array_equal(solutions[0].weights, other.weights)
+        assert solutions[0].certificate == other.certificate
+
+
+@pytest.mark.parametrize("classes", [1, 3, 20])
+@pytest.mark.parametrize("kind", ["dense", "float32", "csr"])
+def test_scores_are_the_same_for_any_number_of_threads(kind: str, classes: int) -> None:
+    X, _ = make_rows(kind, 9001, 80)
+    rng = np.random.default_rng(1)
+    coef, intercept = rng.standard_normal((classes, 80)), rng.standard_normal(classes)
+    matrix = Matrix(X)
+    one, two, five = (matrix.scores(coef, intercept, threads) for threads in (1, 2, 5))
+    assert np.array_equal(one, two)
+    assert np.array_equal(one, five)
+    np.testing.assert_allclose(one, X @ coef.T + intercept, rtol=1e-4 if kind == "float32" else 1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "csr with repeats"])
+def test_norms_are_the_same_for_any_number_of_threads(kind: str) -> None:
+    X, _ = make_rows(kind, 9001, 80)
+    measured, plain = Matrix(X), Matrix(X)
+    measured.rows.measure(3)
+    assert np.array_equal(measured.rows.squared_norms(), plain.rows.squared_norms())
+    X = X.copy()
+    (X.data if hasattr(X, "indptr") else X)[-1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        Matrix(X).rows.measure(3)

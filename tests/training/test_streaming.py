@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import (
     BinaryProblem,
@@ -339,3 +340,44 @@ def test_dual_variables_that_do_not_fit_are_left_out(stream, monkeypatch):
     assert model.converged_
     assert not hasattr(model, "dual_coef_")
     assert not hasattr(LinearRankSVM().fit(stream(X, y.astype(float))), "dual_coef_")
+
+
+@pytest.mark.parametrize("solver", ["dcd", "newton"])
+def test_support_vectors_are_counted_where_dual_variables_are_left_out(stream, monkeypatch, solver):
+    from maxmargin.training import streaming
+
+    X, y = make(classes=3)
+
+    def fits():
+        return [
+            LinearSVC("hinge", solver=solver).fit(stream(X, y)),
+            LinearSVC(solver=solver).fit(stream(X, np.minimum(y, 1))),
+            LinearSVR(solver=solver).fit(stream(X, X[:, 0] + 0.1 * y)),
+            LinearRankSVM().fit(stream(X, y.astype(float))),
+        ]
+
+    kept = fits()
+    monkeypatch.setattr(streaming, "DUAL_SHARE", 0.0)
+    for model, other in zip(kept, fits(), strict=True):
+        assert model.n_support_.sum() == len(model.support_) > 0
+        assert not hasattr(other, "dual_coef_")
+        assert np.array_equal(model.n_support_, other.n_support_)
+
+
+def test_where_newton_stalls_dual_descent_goes_on(stream):
+    """With the hinge, few rows per feature and a large C, Newton's steps become too short."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(150, 100))
+    y = (X[:, 0] + rng.normal(size=150) > 0).astype(int)
+    with pytest.warns(ConvergenceWarning, match="made no more progress.*use another solver"):
+        alone = LinearSVC("hinge", C=100.0, solver="newton").fit(stream(X, y))
+    model = LinearSVC("hinge", C=100.0).fit(stream(X, y))
+    assert model.solver_used_ == "newton over blocks+dcd over blocks"
+    assert model.converged_
+    assert model.n_iter_ > alone.n_iter_
+    problem = BinaryProblem(X, 2 * y - 1, 100.0, loss="hinge", bias=1.0)
+    weights = np.append(model.coef_, model.intercept_)
+    primal, dual = problem.certificate(weights, problem.alpha_of(signed(model)[0]))
+    assert model.primal_objective_ == pytest.approx(primal, rel=1e-9)
+    assert model.dual_objective_ == pytest.approx(dual, rel=1e-9)
+    assert dual <= solve(problem, tol=1e-9).certificate.primal <= primal * (1 + 1e-9)

@@ -1,4 +1,5 @@
-// The primal value of weights in one sequential pass over the rows, and what each row adds to the gap.
+// The primal value of weights in one pass over the rows, and what each row adds to the gap; the dual value of
+// variables. Passes are by fixed chunks of rows, in the threads of a team if there is one.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +7,7 @@
 
 #include "binary/problem.hpp"
 #include "numeric/twofold.hpp"
+#include "run/chunks.hpp"
 
 namespace maxmargin {
 
@@ -23,36 +25,53 @@ struct Losses {
 // others go to `slacks`.
 template <class Rows, class IsHidden>
 Losses losses_at(const BinaryProblem<Rows>& problem, const std::vector<double>& w, IsHidden is_hidden,
-                 std::vector<double>& slacks) {
-    Losses result;
+                 std::vector<double>& slacks, Team* team = nullptr) {
     slacks.resize(problem.size());
+    const Chunks chunks(problem.size(), problem.rows.stored());
+    std::vector<Losses> shares(chunks.count());
     problem.with_view([&](const auto& view) {
-        for (std::size_t i = 0; i < view.size(); ++i) {
-            const Variable& v = view.variables[i];
-            if (!v.takes_part()) {
-                continue;
+        chunks.for_each(team, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+            Losses share;
+            for (std::size_t i = begin; i < end; ++i) {
+                const Variable& v = view.variables[i];
+                if (!v.takes_part()) {
+                    continue;
+                }
+                const double z = slacks[i] = view.slack(i, w.data());
+                share.sum.add(view.loss.primal(z, v.C()));
+                if (is_hidden(i)) {
+                    share.hidden_gap += gap_share(view.loss, v, z);
+                }
             }
-            const double z = slacks[i] = view.slack(i, w.data());
-            result.sum.add(view.loss.primal(z, v.C()));
-            if (is_hidden(i)) {
-                result.hidden_gap += gap_share(view.loss, v, z);
-            }
-        }
+            shares[chunk] = share;
+        });
     });
+    Losses result;
+    for (const Losses& share : shares) {
+        result.sum.add(share.sum);
+        result.hidden_gap += share.hidden_gap;
+    }
     return result;
 }
 
 template <class Rows>
-double primal_value(const BinaryProblem<Rows>& problem, const std::vector<double>& w) {
+double primal_value(const BinaryProblem<Rows>& problem, const std::vector<double>& w, Team* team = nullptr) {
     std::vector<double> slacks;
-    const Losses losses = losses_at(problem, w, [](std::size_t) { return false; }, slacks);
+    const Losses losses = losses_at(problem, w, [](std::size_t) { return false; }, slacks, team);
     return problem.regulariser().value(w) + losses.sum.value();
 }
 
 // The dual value of the variables, which must fulfil the condition of a free bias; their sums of rows go to `sums`.
 template <class Rows>
-double dual_value(const BinaryProblem<Rows>& problem, std::vector<double>& sums) {
-    problem.sum_rows(sums);
+double dual_value(const BinaryProblem<Rows>& problem, std::vector<double>& sums, Team* team = nullptr) {
+    const std::size_t width = problem.features() + 1;
+    const Chunks chunks(problem.size(), problem.rows.stored(), width);
+    ChunkSums parts(chunks, width);
+    chunks.for_each(team, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        problem.add_rows(begin, end, parts.of(chunk));
+    });
+    sums.assign(width, 0.0);
+    parts.add_to(sums);
     return problem.dual_terms() - problem.regulariser().conjugate(sums);
 }
 

@@ -206,7 +206,8 @@ class DualCoordinateDescent {
     // of the variables: two bounds need not belong together.
     Evaluation evaluate(bool last) {
         const Monitor::Checking checking(monitor_);
-        const Losses losses = losses_at(problem_, w_, [this](std::size_t i) { return order_.hidden(i); }, slacks_);
+        const Losses losses =
+            losses_at(problem_, w_, [this](std::size_t i) { return order_.hidden(i); }, slacks_, monitor_.team());
         Evaluation now{problem_.regulariser().value(w_) + losses.sum.value(), 0.0, losses.hidden_gap};
         offer_weights(now.primal, w_);
         if (!problem_.bias.free) {
@@ -218,7 +219,7 @@ class DualCoordinateDescent {
         } else {
             problem_.copy_alphas(kept_);
             balance(problem_);
-            now.dual = dual_value(problem_, sums_);
+            now.dual = dual_value(problem_, sums_, monitor_.team());
             state_.offer_variables(now.dual, problem_);
             problem_.assign(kept_);
             if (last || gap_now() <= near * limits_.tol) {
@@ -255,7 +256,7 @@ class DualCoordinateDescent {
         if (exact_ && best_are_current_ && !problem_.bias.free) {
             // A sum without the rounding of steps costs less here than on rows that are not packed.
             const Monitor::Checking checking(monitor_);
-            state_.bounds.revise_dual(dual_value(problem_, sums_));
+            state_.bounds.revise_dual(dual_value(problem_, sums_, monitor_.team()));
         }
         if (reached(state_, limits_.tol, monitor_)) {
             return true;
@@ -276,7 +277,8 @@ class DualCoordinateDescent {
         }
         const Monitor::Checking checking(monitor_);
         const std::vector<double> mean = average_.mean();
-        const double losses = losses_at(problem_, mean, [](std::size_t) { return false; }, slacks_).sum.value();
+        const double losses =
+            losses_at(problem_, mean, [](std::size_t) { return false; }, slacks_, monitor_.team()).sum.value();
         const double value = problem_.regulariser().value(mean) + losses;
         offer_weights(value, mean);
         return value < primal;

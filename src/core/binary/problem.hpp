@@ -82,6 +82,9 @@ struct BinaryProblem {
     }
     void copy_alphas(std::vector<double>& values) const {
         values.resize(size());
+        copy_to(values);
+    }
+    void copy_to(std::span<double> values) const {
         for (std::size_t i = 0; i < size(); ++i) {
             values[i] = variables[i].alpha;
         }
@@ -95,11 +98,15 @@ struct BinaryProblem {
     // v; the last entry is the slope, up to rounding, where a free bias has its condition fulfilled.
     void sum_rows(std::vector<double>& sums) const {
         sums.assign(features() + 1, 0.0);
+        add_rows(0, size(), sums.data());
+    }
+    // The part of v by some rows.
+    void add_rows(std::size_t begin, std::size_t end, double* sums) const {
         with_view([&](const auto& view) {
-            for (std::size_t i = 0; i < view.size(); ++i) {
+            for (std::size_t i = begin; i < end; ++i) {
                 const Variable& v = view.variables[i];
                 if (v.alpha != 0.0) {
-                    view.add_row(i, v.sign() * v.alpha, sums.data());
+                    view.add_row(i, v.sign() * v.alpha, sums);
                 }
             }
         });

@@ -114,7 +114,7 @@ void BinaryState::start(std::span<const double> alphas, std::span<const double> 
     });
 }
 
-void BinaryState::verify() {
+void BinaryState::verify(Team* team) {
     if (bounds.are_exact()) {
         return;
     }
@@ -149,8 +149,8 @@ void BinaryState::verify() {
             const double losses = set_best_bias(problem, best), value = problem.regulariser().value(best) + losses;
             bounds.replace_weights(value, std::move(best));
         }
-        double dual = dual_value(problem, sums);
-        double primal = bounds.primal_error() == 0.0 || bias.free ? bounds.primal() : primal_value(problem, w);
+        double dual = dual_value(problem, sums, team);
+        double primal = bounds.primal_error() == 0.0 || bias.free ? bounds.primal() : primal_value(problem, w, team);
         const double sizes = std::max(std::abs(w.back()), std::abs(sums.back()));
         const double error =
             rounding_error(problem, std::max(length_of(w), length_of(sums)), std::abs(bias.value) * sizes);

@@ -11,6 +11,7 @@
 #include "binary/problem.hpp"
 #include "rows/any_rows.hpp"
 #include "run/bounds.hpp"
+#include "run/team.hpp"
 
 namespace maxmargin {
 
@@ -60,7 +61,7 @@ class BinaryState {
 
     // Replaces the bounds by exact values of the best weights and the best variables. Throws std::invalid_argument
     // where these are no numbers, which only happens when the data were changed meanwhile.
-    void verify();
+    void verify(Team* team = nullptr);
 
     template <class Solve>
     auto visit(const Solve& solve) {

@@ -24,6 +24,9 @@ using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 // Read element by element, so that a broadcast scalar needs no memory.
 template <class T>
 using StridedVector = nb::ndarray<const T, nb::ndim<1>, nb::device::cpu>;
+// Changed in place.
+template <class T>
+using WritableVector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Array = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 // Of any numbers. A function that asks for their type when it is called is bound once, not once for each type.
 using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

@@ -58,6 +58,18 @@ nb::tuple py_sweep(BinaryState& state, const Vector<double>& alpha, const Vector
     return nb::make_tuple(to_numpy(std::move(alphas)), to_numpy(std::move(w)), result.gain, result.gap, result.work);
 }
 
+nb::tuple py_local_sweeps(BinaryState& state, const WritableVector<double>& alpha,
+                          const WritableVector<double>& weights, const WritableVector<bool>& moving, std::size_t more,
+                          double anchored, std::uint64_t seed) {
+    LocalResult result;
+    {
+        nb::gil_scoped_release unlocked;
+        result = local_sweeps(state, {more, anchored, seed}, {alpha.data(), alpha.size()},
+                              {weights.data(), weights.size()}, {moving.data(), moving.size()});
+    }
+    return nb::make_tuple(result.gain, result.gap, result.steps);
+}
+
 std::vector<Exit> py_joint_descent(const std::vector<BinaryState*>& states, bool pack, const Limits& limits,
                                    const std::vector<PyRun*>& runs) {
     if (states.empty() || states.size() != runs.size()) {
@@ -157,6 +169,8 @@ void bind_binary(nb::module_& m) {
         "state"_a, "options"_a, "limits"_a, "run"_a);
     m.def("joint_descent", &py_joint_descent, "states"_a, "pack"_a, "limits"_a, "runs"_a);
     m.def("dual_sweep", &py_sweep, "state"_a, "alpha"_a, "weights"_a, "schedule"_a, "scale"_a, "anchored"_a = 0.0);
+    m.def("local_sweeps", &py_local_sweeps, "state"_a, "alpha"_a.noconvert(), "weights"_a.noconvert(),
+          "moving"_a.noconvert(), "more"_a, "anchored"_a, "seed"_a);
 }
 
 }  // namespace maxmargin

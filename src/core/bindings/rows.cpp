@@ -1,16 +1,25 @@
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "bindings/arrays.hpp"
 #include "rows/score.hpp"
 #include "rows/sums.hpp"
+#include "run/chunks.hpp"
 
 using namespace nanobind::literals;
 
 namespace maxmargin {
 namespace {
+
+// body(team), with threads that end with it; without them where there is too little work, in stored values.
+template <class Body>
+void with_team(std::size_t threads, std::size_t work, const Body& body) {
+    std::optional<Team> team;
+    body(threads > 1 && work >= Chunks::worth_waking ? &team.emplace(threads) : nullptr);
+}
 
 PyRows csr_rows(const AnyVector& values, const AnyVector& indices, const AnyVector& starts, std::size_t features) {
     if (starts.size() == 0) {
@@ -38,7 +47,7 @@ PyRows dense_rows(const AnyMatrix& values) {
 }
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> py_score(const PyRows& x, const Matrix<double>& weights,
-                                                     const Vector<double>& intercepts) {
+                                                     const Vector<double>& intercepts, std::size_t threads) {
     const std::size_t classes = weights.shape(1);
     if (weights.shape(0) != x.rows.features() || intercepts.shape(0) != classes) {
         throw std::invalid_argument("weights must be features x classes and intercepts have one entry per class");
@@ -47,7 +56,8 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> py_score(const PyRows& x, const Matr
     nb::capsule owner(scores, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
     {
         nb::gil_scoped_release unlocked;
-        score(x.rows, weights.data(), intercepts.data(), classes, scores->data());
+        with_team(threads, x.rows.stored() * classes,
+                  [&](Team* team) { score(x.rows, weights.data(), intercepts.data(), classes, scores->data(), team); });
     }
     return {scores->data(), {x.rows.size(), classes}, owner};
 }
@@ -91,10 +101,16 @@ void bind_rows(nb::module_& m) {
     rows.def_static("dense", &dense_rows, "values"_a.noconvert());
     rows.def("mean_squared_norm", [](const PyRows& x) { return x.rows.mean_squared_norm(); });
     rows.def("squared_norms", [](const PyRows& x) { return to_numpy(std::vector<double>(x.rows.squared_norms())); });
+    rows.def(
+        "measure",
+        [](const PyRows& x, std::size_t threads) {
+            with_team(threads, x.rows.stored(), [&](Team* team) { x.rows.squared_norms(team); });
+        },
+        "threads"_a, nb::call_guard<nb::gil_scoped_release>());
     rows.def("stored", [](const PyRows& x) { return x.rows.stored(); });
     m.def("row_sums", &py_row_sums, "rows"_a, "coefficients"_a);
     m.def("outer_sums", &py_outer_sums, "rows"_a, "coefficients"_a, "column"_a);
-    m.def("score", &py_score, "rows"_a, "weights"_a, "intercepts"_a);
+    m.def("score", &py_score, "rows"_a, "weights"_a, "intercepts"_a, "threads"_a = 1);
 }
 
 }  // namespace maxmargin

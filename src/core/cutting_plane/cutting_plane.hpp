@@ -21,6 +21,7 @@
 #include "cutting_plane/risk.hpp"
 #include "rows/any_rows.hpp"
 #include "run/bounds.hpp"
+#include "run/chunks.hpp"
 #include "run/monitor.hpp"
 
 namespace maxmargin {
@@ -180,11 +181,23 @@ class CuttingPlane {
         }
     }
 
+    // Of the rows, each of which makes a sum of so many numbers.
+    Chunks chunks(std::size_t width) const { return {taking_part_.size(), rows_.stored(), width}; }
+
     // The weights of the constant column are the last ones.
     bool find_scores(const std::vector<double>& weights, std::vector<double>& scores) {
         const double* intercepts = weights.data() + rows_.features() * width_;
         std::size_t work = 0;
         const UserRows& rows = rows_.rows();
+        if (width_ == 1 && monitor_.team() != nullptr) {
+            chunks(1).for_each(monitor_.team(), [&](std::size_t, std::size_t begin, std::size_t end) {
+                for (std::size_t p = begin; p < end; ++p) {
+                    scores[p] = bias_ * *intercepts;
+                    scores[p] += rows.dot(taking_part_[p], weights.data());
+                }
+            });
+            return unlimited_ || !monitor_.look(unfolding_seconds());
+        }
         for (std::size_t p = 0; p < taking_part_.size(); ++p) {
             const std::size_t i = taking_part_[p];
             double* own = scores.data() + p * width_;
@@ -211,20 +224,29 @@ class CuttingPlane {
     void combine_rows(const std::vector<double>& coefficients, std::vector<double>& sum) {
         sum.assign((rows_.features() + 1) * width_, 0.0);
         double* intercepts = sum.data() + rows_.features() * width_;
+        const UserRows& rows = rows_.rows();
+        if (width_ == 1) {
+            const Chunks parts = chunks(sum.size());
+            ChunkSums sums(parts, sum.size());
+            parts.for_each(monitor_.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+                double* own = sums.of(chunk);
+                for (std::size_t p = begin; p < end; ++p) {
+                    if (coefficients[p] != 0.0) {
+                        rows.axpy(taking_part_[p], coefficients[p], own);
+                        own[rows.features()] += bias_ * coefficients[p];
+                    }
+                }
+            });
+            sums.add_to(sum);
+            monitor_.poll(rows_.stored());
+            return;
+        }
         std::vector<std::uint32_t> which;
         std::vector<double> values;
-        const UserRows& rows = rows_.rows();
         for (std::size_t p = 0; p < taking_part_.size(); ++p) {
             const double* own = coefficients.data() + p * width_;
             const std::size_t i = taking_part_[p];
             monitor_.poll(rows.stored(i) + 1);
-            if (width_ == 1) {
-                if (*own != 0.0) {
-                    rows.axpy(i, *own, sum.data());
-                    *intercepts += bias_ * *own;
-                }
-                continue;
-            }
             which.clear();
             values.clear();
             for (std::uint32_t m = 0; m < width_; ++m) {

@@ -19,6 +19,10 @@ class TwofoldSum {
         error_ += std::fma(a, b, -product);
         add(product);
     }
+    void add(const TwofoldSum& other) {
+        add(other.sum_);
+        error_ += other.error_;
+    }
     double value() const { return sum_ + error_; }
     // What is left of the exact sum beyond `value()`.
     double rest() const { return error_ - (value() - sum_); }

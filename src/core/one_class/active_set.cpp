@@ -374,8 +374,7 @@ class ActiveSet {
 }  // namespace
 
 Outcome active_set(OneClassState& state, const Limits& limits, Monitor& monitor) {
-    return std::visit([&]<class Rows>(const Rows& rows) { return ActiveSet<Rows>(state, rows, limits, monitor).run(); },
-                      state.rows().variant());
+    return ActiveSet<UserRows>(state, state.rows().rows(), limits, monitor).run();
 }
 
 }  // namespace maxmargin

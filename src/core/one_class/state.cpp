@@ -72,18 +72,14 @@ double OneClassState::primal_of(const std::vector<double>& w) const {
     }
     const double rho = -w.back();
     value.add_product(-s, rho);
-    std::visit(
-        [&](const auto& rows) {
-            rows.with_view([&](const auto& view) {
-                for (std::size_t i = 0; i < view.size(); ++i) {
-                    const double slack = C[i] > 0.0 ? rho - view.dot(i, w.data()) : 0.0;
-                    if (!(slack <= 0.0)) {
-                        value.add_product(C[i], slack);
-                    }
-                }
-            });
-        },
-        rows_.variant());
+    rows_.rows().with_view([&](const auto& view) {
+        for (std::size_t i = 0; i < view.size(); ++i) {
+            const double slack = C[i] > 0.0 ? rho - view.dot(i, w.data()) : 0.0;
+            if (!(slack <= 0.0)) {
+                value.add_product(C[i], slack);
+            }
+        }
+    });
     return value.value();
 }
 
@@ -91,16 +87,12 @@ double OneClassState::primal_of(const std::vector<double>& w) const {
 double OneClassState::dual_of(const std::vector<double>& alphas) const {
     std::vector<TwofoldSum> sums(rows_.features());
     TwofoldSum total, value;
-    std::visit(
-        [&](const auto& rows) {
-            for (std::size_t i = 0; i < alphas.size(); ++i) {
-                if (alphas[i] != 0.0) {
-                    total.add(alphas[i]);
-                    rows.for_each(i, [&](std::size_t j, double x) { sums[j].add_product(alphas[i], x); });
-                }
-            }
-        },
-        rows_.variant());
+    for (std::size_t i = 0; i < alphas.size(); ++i) {
+        if (alphas[i] != 0.0) {
+            total.add(alphas[i]);
+            rows_.rows().for_each(i, [&](std::size_t j, double x) { sums[j].add_product(alphas[i], x); });
+        }
+    }
     for (const TwofoldSum& sum : sums) {
         const double rounded = sum.value();
         value.add_product(-0.5 * rounded, rounded);

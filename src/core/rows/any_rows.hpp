@@ -42,9 +42,9 @@ class AnyRows {
     std::size_t stored() const { return rows_.stored(); }
 
     // Computed when first asked for, once for all threads. Finds NaN and infinity on the way.
-    const std::vector<double>& squared_norms() const {
-        std::call_once(norms_->once, [this] {
-            norms_->values = rows_.squared_norms();
+    const std::vector<double>& squared_norms(Team* team = nullptr) const {
+        std::call_once(norms_->once, [&] {
+            norms_->values = rows_.squared_norms(team);
             for (std::size_t i = 0; i < norms_->values.size(); ++i) {
                 if (!(norms_->values[i] <= largest_squared_norm)) {
                     throw std::invalid_argument("X contains NaN, infinity or values too large in row " +

@@ -1,4 +1,5 @@
 #include "rows/rows.hpp"
+#include "run/chunks.hpp"
 
 #include "numeric/class_kernels.hpp"
 #include "numeric/score_kernels.hpp"
@@ -82,12 +83,14 @@ void CsrRows::add_squares(std::size_t i, double scale, double* w) const {
     for_each(i, [&](std::size_t j, double x) { w[j] += scale * x * x; });
 }
 
-std::vector<double> CsrRows::squared_norms() const {
+std::vector<double> CsrRows::squared_norms(Team* team) const {
     std::vector<double> norms(rows_);
     if (every_row_increases()) {
-        for (std::size_t i = 0; i < rows_; ++i) {
-            norms[i] = with_row(i, [](auto* x, auto*, std::size_t count) { return dense_squared_norm(x, count); });
-        }
+        Chunks(rows_, stored()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                norms[i] = with_row(i, [](auto* x, auto*, std::size_t count) { return dense_squared_norm(x, count); });
+            }
+        });
         return norms;
     }
     std::vector<double> x(features_, 0.0);
@@ -181,11 +184,13 @@ void DenseRows::add_squares(std::size_t i, double scale, double* w) const {
     });
 }
 
-std::vector<double> DenseRows::squared_norms() const {
+std::vector<double> DenseRows::squared_norms(Team* team) const {
     std::vector<double> norms(rows_);
-    for (std::size_t i = 0; i < rows_; ++i) {
-        norms[i] = with_row(i, [this](auto* x) { return dense_squared_norm(x, features_); });
-    }
+    Chunks(rows_, stored()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            norms[i] = with_row(i, [this](auto* x) { return dense_squared_norm(x, features_); });
+        }
+    });
     return norms;
 }
 

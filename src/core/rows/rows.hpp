@@ -16,6 +16,7 @@
 #include "numeric/row_entries.hpp"
 #include "numeric/simd.hpp"
 #include "rows/row_source.hpp"
+#include "run/team.hpp"
 
 namespace maxmargin {
 
@@ -222,7 +223,7 @@ class CsrRows {
 
     // Rows may be unsorted and may repeat an index (the entries then add up, as in scipy): a plain sum of squares is
     // right only where indices increase.
-    std::vector<double> squared_norms() const;
+    std::vector<double> squared_norms(Team* team = nullptr) const;
 
     bool equal(std::size_t i, std::size_t j) const;
 
@@ -299,7 +300,7 @@ class DenseRows {
     void add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
                     std::size_t last) const;
     void add_squares(std::size_t i, double scale, double* w) const;
-    std::vector<double> squared_norms() const;
+    std::vector<double> squared_norms(Team* team = nullptr) const;
     bool equal(std::size_t i, std::size_t j) const;
 
     template <class Visit>

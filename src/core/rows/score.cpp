@@ -1,17 +1,22 @@
 #include "rows/score.hpp"
 
+#include "run/chunks.hpp"
+
 namespace maxmargin {
 
 void score(const AnyRows& any_rows, const double* weights, const double* intercepts, std::size_t classes,
-           double* scores) {
+           double* scores, Team* team) {
     const UserRows& rows = any_rows.rows();
-    if (classes != 1) {
-        rows.scores(0, rows.size(), weights, intercepts, classes, scores);
-        return;
-    }
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        scores[i] = rows.dot(i, weights) + intercepts[0];
-    }
+    const Chunks chunks(rows.size(), rows.stored() * classes);
+    chunks.for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+        if (classes != 1) {
+            rows.scores(begin, end - begin, weights, intercepts, classes, scores + begin * classes);
+            return;
+        }
+        for (std::size_t i = begin; i < end; ++i) {
+            scores[i] = rows.dot(i, weights) + intercepts[0];
+        }
+    });
 }
 
 }  // namespace maxmargin

@@ -74,8 +74,8 @@ class UserRows {
     void add_squares(std::size_t i, double scale, double* w) const {
         with_kind([&](const auto& rows) { rows.add_squares(i, scale, w); });
     }
-    std::vector<double> squared_norms() const {
-        return with_kind([](const auto& rows) { return rows.squared_norms(); });
+    std::vector<double> squared_norms(Team* team = nullptr) const {
+        return with_kind([team](const auto& rows) { return rows.squared_norms(team); });
     }
     bool equal(std::size_t i, std::size_t j) const {
         return with_kind([&](const auto& rows) { return rows.equal(i, j); });

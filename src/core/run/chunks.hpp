@@ -13,6 +13,8 @@ namespace maxmargin {
 
 class Chunks {
   public:
+    static constexpr std::size_t worth_waking = std::size_t{1} << 18;  // less work is done by one thread
+
     // Of `items` that take `work` in all, in stored values; each chunk has a sum of `width` numbers of its own, which
     // must be little beside its work.
     Chunks(std::size_t items, std::size_t work, std::size_t width = 1)
@@ -45,7 +47,6 @@ class Chunks {
     static constexpr std::size_t most = 64;
     static constexpr std::size_t least_work = std::size_t{1} << 14;  // of a chunk
     static constexpr std::size_t worth = 16;                         // of its work for each number of its sum
-    static constexpr std::size_t worth_waking = std::size_t{1} << 18;
 
     std::size_t items_, work_, count_;
 };

@@ -12,7 +12,11 @@ bool reached(State& state, double tol, Monitor& monitor) {
         return false;
     }
     const Monitor::Checking checking(monitor);
-    state.verify();
+    if constexpr (requires { state.verify(monitor.team()); }) {
+        state.verify(monitor.team());
+    } else {
+        state.verify();
+    }
     return state.bounds.gap() <= tol;
 }
 

@@ -26,6 +26,7 @@ from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.scaling import describe_scales
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.solution import describe_shortfall
+from maxmargin.solvers.threads import count_threads
 from maxmargin.training.balls import EPSILON, safe_gap
 
 
@@ -86,7 +87,8 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         if issparse(self.coef_):  # after sparsify()
             return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
-        return linear_scores(X, np.atleast_2d(self.coef_), self.intercept_)
+        threads = count_threads(getattr(self, "n_jobs", None))
+        return linear_scores(X, np.atleast_2d(self.coef_), self.intercept_, threads)
 
     def to_onnx(self) -> Any:
         """The fitted model as an ONNX graph in double precision, for programs without Python.

@@ -118,7 +118,8 @@ class LinearSVC(
         Start from the dual variables of the previous fit. Needs the same rows in the same order.
     n_jobs : int, default=None
         Threads; None means 1, -1 all processors. They take the classes of one-versus-rest, and where there are more
-        threads than classes, "newton" shares its loops among them. The result does not depend on it.
+        threads than classes, "newton" shares its loops among them. Predictions are shared as well. The result does not
+        depend on it.
     pack : bool, default=True
         Whether a packed copy of large sparse rows may be made where it saves time and memory allows; it is freed at the
         end of the fit. False: no copy, ever.

@@ -50,7 +50,7 @@ def dual_rows(problems: Sequence[Any], solutions: Sequence[Solution]) -> Csr:
     return second._replace(data=2 * second.data)
 
 
-def linear_scores(X: Any, coef: Any, intercept: Floats) -> Floats:
+def linear_scores(X: Any, coef: Any, intercept: Floats, threads: int = 1) -> Floats:
     """``X @ coef.T + intercept``, one column per row of ``coef``, which may be a `Csr`."""
     scores: Floats
     if isinstance(coef, Csr):
@@ -58,7 +58,7 @@ def linear_scores(X: Any, coef: Any, intercept: Floats) -> Floats:
         product = (rows.to_scipy() if isinstance(rows, Csr) else rows) @ coef.to_scipy().T
         scores = np.asarray(product.toarray() if hasattr(product, "toarray") else product) + intercept
     else:
-        scores = Matrix.of(X).scores(coef, intercept)
+        scores = Matrix.of(X).scores(coef, intercept, threads)
     return scores
 
 

@@ -17,6 +17,7 @@ EXITS = {
     "stopped": "a callback asked to stop",
     "epsilon": "the stopping value of the method was reached",
     "rounding": "rounding errors do not allow more",
+    "stalled": "the method made no more progress",
 }
 
 
@@ -97,6 +98,10 @@ def describe_shortfall(
     )
     if exit_ == "rounding":
         return f"{text} More iterations would not help; lower C{' or scale the columns' if scales is None else ''}." + (
+            f" {scales}" if scales else ""
+        )
+    if exit_ == "stalled":
+        return f"{text} More iterations would not help; use another solver, or lower C." + (
             f" {scales}" if scales else ""
         )
     return f"{text} To get closer {limits[exit_]} or lower C." + (f" {scales}" if scales else "")

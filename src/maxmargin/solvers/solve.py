@@ -72,8 +72,9 @@ def solve(
     stop : StopFlag, optional
         Setting it from another thread stops the solver.
     n_jobs : int, optional
-        Threads for this one problem; None means 1, -1 all processors. "newton" for binary problems and regression
-        shares its loops among them, with the same bits for any number; other methods work on one.
+        Threads for this one problem; None means 1, -1 all processors. "newton" for binary problems and regression and
+        "cutting_plane" for ranking share their loops among them, dual descent its certificates; all with the same bits
+        for any number. Other methods work on one.
     report_passes, report_seconds : float, optional
         Evaluate and report at least as often as this, in passes over the data or in seconds of work, at the end of an
         epoch, step or cut. By default methods evaluate when it pays. ``Report.check_seconds`` tells what it costs.
@@ -195,6 +196,8 @@ class Call:
             limits["report_seconds"] = min(limits.get("report_seconds") or keep_seconds, keep_seconds / 2)
         self.run = Run(self.recorder, with_weights=callback is not None or keep is not None, **limits)
         made = time.perf_counter()
+        if limits.get("n_jobs", 1) > 1:
+            problem.matrix.rows.measure(limits["n_jobs"])
         self.state: Any = method.state(problem, start if before is None else before)
         # To verify the bounds and to read them out takes about as long as to make the state.
         self.run.core.reserve(time.perf_counter() - made)

@@ -7,13 +7,13 @@ given as arrays. Where rows from random places are asked for, several blocks bec
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.io.blocks import Block, Blocks
+from maxmargin.io.read_ahead import read_ahead
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.solvers.streamed.kept_rows import NO_ROWS, join_pieces
@@ -97,12 +97,15 @@ class BlockStream:
             return
         count = max(int(PIECE_SHARE * self.spare_memory()) // max(self.blocks.largest, 1), 1)
         order = random.permutation(self.blocks.n_blocks)
-        read = self.blocks.blocks(ahead=count, order=order)
-        while True:
-            parts = [(block.X, self._given(block)) for block in islice(read, count)]
-            if not parts:
-                return
-            yield join_pieces(parts)
+        groups = [order[begin : begin + count] for begin in range(0, len(order), count)]
+        yield from read_ahead(groups, self._joined)
+
+    def _joined(self, numbers: NDArray[np.int64]) -> Piece:
+        """Several blocks as one piece, with all that takes a pass over its rows: done by the thread that reads."""
+        parts = [(block.X, self._given(block)) for block in self.blocks.blocks(ahead=0, order=numbers)]
+        piece = join_pieces(parts)
+        piece.matrix.mean_squared_norm()
+        return piece
 
     def sides(self, weighted: bool = True) -> Iterator[Piece]:
         """The pieces without their rows, which are not read for that; perhaps with sample weights instead of C."""

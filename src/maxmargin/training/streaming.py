@@ -7,6 +7,7 @@ dual variables stay in memory. Several classes at once: the sequential dual meth
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from maxmargin._core import StopFlag, signed_variables
 from maxmargin.io.blocks import Blocks
 from maxmargin.models.model import NO_CLASSES, Model, PairSummary, Training, weight_rows
 from maxmargin.problems.binary import LARGEST_C, SMALLEST_C
+from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.csr import Csr
-from maxmargin.problems.losses import LOSSES, Loss
+from maxmargin.problems.losses import LOSSES, Floats, Loss
 from maxmargin.solvers.auto import MOST_NEWTON_FEATURES, Auto
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -29,7 +31,7 @@ from maxmargin.solvers.streamed.classes import solve_classes_streamed
 from maxmargin.solvers.streamed.cuts import rank_streamed
 from maxmargin.solvers.streamed.dual_descent import descend_streamed
 from maxmargin.solvers.streamed.newton import newton_streamed
-from maxmargin.solvers.streamed.stream import Limits, Margins
+from maxmargin.solvers.streamed.stream import Limits, Margins, Piece
 from maxmargin.training.block_stream import BlockStream
 from maxmargin.training.classification import Listener, problems_of
 
@@ -123,6 +125,7 @@ def train_classifier_on_blocks(
     for listener in listeners or ():
         listener.begin()
     joint = parameters["multi_class"] != "ovr"
+    support = np.zeros(len(classes), dtype=np.intp)
     if joint:
         if not isinstance(method, (Auto, SequentialDual)):
             raise ValueError(
@@ -130,18 +133,19 @@ def train_classifier_on_blocks(
             )
         solutions = [solve_classes_streamed(stream, parameters["multi_class"], len(classes), bias, limits)]
     else:
-        solutions = _solve_margins(stream, Margins(positives, LOSSES[parameters["loss"]], bias), method, limits)
+        margins = Margins(positives, LOSSES[parameters["loss"]], bias)
+        solutions = _solve_margins(stream, margins, method, limits, support)
     for listener in listeners or ():
         listener.end()
     weights = weight_rows([solution.weights for solution in solutions])
-    dual_coef, n_support = _dual_of_classes(stream, positives, solutions, len(classes), joint)
+    dual_coef = _dual_of_classes(stream, positives, solutions, support, joint)
     return Model(
         estimator="LinearSVC",
         parameters=parameters,
         classes=classes,
         coef=weights[:, :-1],
         intercept=bias * weights[:, -1],
-        training=_training(solutions, dual_coef, n_support),
+        training=_training(solutions, dual_coef, support),
         feature_names=blocks.feature_names,
         source=blocks.source,
         **others,
@@ -168,17 +172,21 @@ def train_regression_on_blocks(
     limits = _limits(parameters, listeners, time_limit, seed, stop)
     for listener in listeners or ():
         listener.begin()
-    [solution] = _solve_margins(stream, Margins([None], loss, bias), method, limits)
+    support = np.zeros(1, dtype=np.intp)
+    [solution] = _solve_margins(stream, Margins([None], loss, bias), method, limits, support)
     for listener in listeners or ():
         listener.end()
-    dual_coef = None if solution.alpha is None else Csr.of_rows([solution.alpha])
+    dual_coef = None
+    if solution.alpha is not None:
+        support += np.count_nonzero(solution.alpha)
+        dual_coef = Csr.of_rows([solution.alpha]) if _keeps_dual(blocks, 1) else None
     return Model(
         estimator="LinearSVR",
         parameters=parameters,
         classes=NO_CLASSES,
         coef=solution.weights[np.newaxis, :-1],
         intercept=bias * solution.weights[-1:],
-        training=_training([solution], dual_coef, _count_of(dual_coef)),
+        training=_training([solution], dual_coef, support),
         feature_names=blocks.feature_names,
         source=blocks.source,
     )
@@ -215,7 +223,7 @@ def train_ranker_on_blocks(
         classes=NO_CLASSES,
         coef=solution.weights[np.newaxis, :-1],
         intercept=np.zeros(1),
-        training=_training([solution], dual_coef, _count_of(dual_coef), pairs),
+        training=_training([solution], dual_coef, np.array([counts.support]), pairs),
         feature_names=blocks.feature_names,
         source=blocks.source,
     )
@@ -252,20 +260,69 @@ def _keeps_dual(blocks: Blocks, n_problems: int) -> bool:
     return 20 * blocks.shape[0] * n_problems <= DUAL_SHARE * blocks.spare_memory()
 
 
-def _solve_margins(stream: BlockStream, problems: Margins, method: Method, limits: Limits) -> list[Solution]:
+def _solve_margins(
+    stream: BlockStream, problems: Margins, method: Method, limits: Limits, support: NDArray[np.intp]
+) -> list[Solution]:
+    """The solutions; where memory does not allow dual variables, rows that have one are added to ``support``."""
     count = len(problems.positives)
     if streamed_method(method, stream.blocks, count) == "dcd":
         return descend_streamed(stream, problems, limits)
-    return newton_streamed(stream, problems, limits, _keeps_dual(stream.blocks, count))
+    keeps = _keeps_dual(stream.blocks, count)
+    if keeps:
+        solutions = newton_streamed(stream, problems, limits)
+        if isinstance(method, Auto) and any(solution.exit == "stalled" for solution in solutions):
+            return _go_on(stream, problems, limits, solutions)
+        return solutions
+
+    def each(piece: Piece, alphas: list[Floats]) -> None:
+        any_ = np.any(np.array(alphas) != 0, axis=0)
+        labels = np.zeros(len(any_), dtype=np.intp) if piece.labels is None else piece.labels
+        support[:] += np.bincount(labels[any_], minlength=len(support))
+
+    return newton_streamed(stream, problems, limits, each)
+
+
+def _go_on(stream: BlockStream, problems: Margins, limits: Limits, before: list[Solution]) -> list[Solution]:
+    """Dual descent where Newton's method made no more progress, as with few rows per feature; the better of both."""
+    left = None if limits.time_limit is None else max(limits.time_limit - before[0].seconds, 0.0)
+    found = []
+    for first, second in zip(before, descend_streamed(stream, problems, replace(limits, time_limit=left)), strict=True):
+        weights, alpha = (
+            min(first, second, key=lambda one: one.certificate.primal).weights,
+            max(first, second, key=lambda one: one.certificate.dual).alpha,
+        )
+        certificate = Certificate(
+            min(first.certificate.primal, second.certificate.primal),
+            max(first.certificate.dual, second.certificate.dual),
+        )
+        found.append(
+            replace(
+                second,
+                weights=weights,
+                alpha=alpha,
+                certificate=certificate,
+                exit="converged" if certificate.gap <= limits.tol else second.exit,
+                n_iter=first.n_iter + second.n_iter,
+                solver=f"{first.solver}+{second.solver}",
+                seconds=first.seconds + second.seconds,
+                check_seconds=first.check_seconds + second.check_seconds,
+                history=[*first.history, *second.history],
+            )
+        )
+    return found
 
 
 def _dual_of_classes(
-    stream: BlockStream, positives: Sequence[int | None], solutions: list[Solution], n_classes: int, joint: bool
-) -> tuple[Csr | None, NDArray[Any]]:
-    """Signed dual variables, where memory allows them, and how many rows of each class have one."""
-    support = np.zeros(n_classes, dtype=np.intp)
+    stream: BlockStream,
+    positives: Sequence[int | None],
+    solutions: list[Solution],
+    support: NDArray[np.intp],
+    joint: bool,
+) -> Csr | None:
+    """Signed dual variables, where memory allows them; how many rows of each class have one is added to ``support``."""
+    n_classes = len(support)
     if solutions[0].alpha is None:
-        return None, support
+        return None
     if joint:
         alpha = solutions[0].alpha
         has = np.diff(alpha.indptr) > 0
@@ -275,12 +332,12 @@ def _dual_of_classes(
             labels[piece.numbers] = piece.labels
         support += np.bincount(labels[has], minlength=n_classes)
         if not _keeps_dual(stream.blocks, 2):
-            return None, support
+            return None
         coef = Csr(*signed_variables(alpha[:3], labels, n_classes), (n_classes, stream.shape[0]))
         if n_classes == 2:
             second = coef.rows(1, 2)
             coef = second._replace(data=2 * second.data)
-        return coef, support
+        return coef
     for piece in stream.sides():
         assert piece.labels is not None
         any_ = np.zeros(len(piece.C), dtype=bool)
@@ -290,12 +347,8 @@ def _dual_of_classes(
             solution.alpha[piece.numbers] = piece.sides(positive)[0] * own
         support += np.bincount(piece.labels[any_], minlength=n_classes)
     if not _keeps_dual(stream.blocks, len(solutions)):
-        return None, support
-    return Csr.of_rows([solution.alpha for solution in solutions]), support
-
-
-def _count_of(dual_coef: Csr | None) -> NDArray[Any]:
-    return np.array([0 if dual_coef is None else len(dual_coef.data)])
+        return None
+    return Csr.of_rows([solution.alpha for solution in solutions])
 
 
 def _training(

@@ -15,7 +15,6 @@ from maxmargin.problems.csr import Csr
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.multiclass import FORMULATIONS
 from maxmargin.solvers.solution import Solution
-from maxmargin.solvers.streamed.dual_descent import shuffled_pages
 from maxmargin.solvers.streamed.kept_rows import join_rows, take_rows
 from maxmargin.solvers.streamed.stream import (
     Bounds,
@@ -33,6 +32,8 @@ NAME = "sdm over blocks"
 LISTED_SWEEPS = 4
 #: They end when one gains less than this share of the first sweep.
 LITTLE_GAIN = 0.03
+#: Rows side by side that are visited together, for which their order is random.
+PAGE = 64
 
 
 def solve_classes_streamed(stream: Stream, formulation: str, n_classes: int, bias: float, limits: Limits) -> Solution:
@@ -144,3 +145,11 @@ class _Classes:
             if gain <= LITTLE_GAIN * first:
                 break
         return len(rows)
+
+
+def shuffled_pages(rows: NDArray[np.intp], random: np.random.Generator) -> NDArray[np.uint32]:
+    """A random order in which rows of a page stay near each other, since memory is read in pages."""
+    pages = len(rows) // PAGE
+    whole = rows[: pages * PAGE].reshape(pages, PAGE)[random.permutation(pages)]
+    rest = random.permutation(rows[pages * PAGE :])
+    return np.concatenate([random.permuted(whole, axis=1).ravel(), rest]).astype(np.uint32)

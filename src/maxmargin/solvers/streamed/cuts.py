@@ -25,11 +25,11 @@ NAME = "cutting_plane over blocks"
 
 
 class PairTotals:
-    """Pairs in all, in the wrong order, with equal scores, and groups with pairs."""
+    """Pairs in all, in the wrong order, with equal scores, groups with pairs, and rows with a dual variable."""
 
     def __init__(self) -> None:
         self.all = self.swapped = self.tied = 0.0
-        self.groups = 0
+        self.groups = self.support = 0
 
 
 def rank_streamed(stream: Stream, C: float, limits: Limits, keep_alpha: bool = True) -> tuple[Solution, PairTotals]:
@@ -144,15 +144,18 @@ class _Ranking:
 
     def variables(self, keep_alpha: bool) -> tuple[Floats | None, PairTotals]:
         """What each row adds in all its pairs, by the cuts of the best master problem, and the pairs counted."""
-        used = np.flatnonzero(self.master.multipliers) if keep_alpha else np.zeros(0, dtype=int)
+        used = np.flatnonzero(self.master.multipliers)
         points = np.array([*(self.points[k] for k in used), self.bounds.weights])
         alpha = np.zeros(self.stream.shape[0]) if keep_alpha else None
         counts = PairTotals()
         every = np.zeros(self.stream.shape[0]) if self.all is not None else None
         for piece, coefficients, _ in self._final(points):
+            own = np.zeros(len(piece.C))
+            for k, c in zip(used, coefficients, strict=False):
+                own += self.master.multipliers[k] / self.total * c
+            counts.support += int(np.count_nonzero(own))
             if alpha is not None:
-                for k, c in zip(used, coefficients, strict=False):
-                    alpha[piece.rows] += self.master.multipliers[k] / self.total * c
+                alpha[piece.rows] = own
             scores = _scores(piece, points[-1:]).ravel()
             if every is not None:
                 every[piece.rows] = scores

@@ -2,16 +2,15 @@
 
 A round reads blocks in random order, several at a time, since rows that lie side by side are often alike. A visit of
 such a piece measures the losses at the weights that the round began with, which makes a certificate without a pass of
-its own, and then sweeps: once over all of its rows, and some times over those that still move. A sample of these rows
-is kept in memory, as many as the limit allows, and swept between two rounds. All problems (classes against the rest)
-share each visit.
+its own, and between them and the best weights so far, where there are mostly better ones. Then it sweeps: once over all
+of its rows, and some times over those that still move, if these are few. A sample of them is kept in memory, as many
+as the limit allows, and swept between two rounds. Where the loss has no upper bound for its variables, a round ends
+with a step in the plane of the last two (``plane.py``). All problems (classes against the rest) share each visit.
 
 The bias is held near an anchor that follows it (``src/core/binary/anchored_bias.hpp``).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from maxmargin import _core
 from maxmargin.problems.losses import Floats, Loss
 from maxmargin.solvers.solution import Solution
 from maxmargin.solvers.streamed.kept_rows import KeptRows
+from maxmargin.solvers.streamed.plane import Plane
 from maxmargin.solvers.streamed.stream import (
     Bounds,
     Interrupted,
@@ -36,14 +36,14 @@ from maxmargin.solvers.streamed.stream import (
 NAME = "dcd over blocks"
 #: Sweeps over the rows of a piece that still move, after the one over all of its rows.
 LOCAL_SWEEPS = 2
-#: They end when one gains less than this share of the first.
-LITTLE_GAIN = 0.1
 #: Sweeps over the rows kept in memory, between two rounds.
 KEPT_SWEEPS = 5
 #: Share of the memory for kept rows.
 KEPT_SHARE = 0.2
-#: Rows side by side that are visited together, for which their order is random.
-PAGE = 64
+#: How far between the best weights (0) and those of a round (1) the primal is looked at.
+PLACES = np.array([0.25, 0.5, 0.75, 1.0, 1.25])
+#: Rounding errors of the weights up to this share of the gap are left to be.
+HARMLESS = 1e-3
 
 
 def descend_streamed(stream: Stream, problems: Margins, limits: Limits) -> list[Solution]:
@@ -71,14 +71,6 @@ def descend_streamed(stream: Stream, problems: Margins, limits: Limits) -> list[
     return _Descent(stream, problems, limits).run()
 
 
-def shuffled_pages(rows: NDArray[np.intp], random: np.random.Generator) -> NDArray[np.uint32]:
-    """A random order in which rows of a page stay near each other, since memory is read in pages."""
-    pages = len(rows) // PAGE
-    whole = rows[: pages * PAGE].reshape(pages, PAGE)[random.permutation(pages)]
-    rest = random.permutation(rows[pages * PAGE :])
-    return np.concatenate([random.permuted(whole, axis=1).ravel(), rest]).astype(np.uint32)
-
-
 class Anchor:
     """How strongly the bias is held, from the rows of a first piece: see ``anchored_bias.hpp``."""
 
@@ -103,18 +95,22 @@ class Anchor:
 class _Problem:
     """One problem on its way: variables, weights and bounds."""
 
-    def __init__(self, positive: int | None, rows: int, features: int) -> None:
+    def __init__(self, positive: int | None, rows: int, features: int, plane: bool) -> None:
         self.positive = positive
-        self.alpha = self.start_alpha = self.best_alpha = np.zeros(rows)
+        self.alpha, self.best_alpha = np.zeros(rows), np.zeros(rows)
         self.w = np.zeros(features + 1)
         self.anchor = 0.0
-        self.bounds = Bounds(np.inf, self.w)
+        self.bounds = Bounds(np.inf, np.zeros(features + 1))
+        self.steps = 0  # since the weights were last summed up
+        self.exact = False  # whether this round sums them up
+        self.plane = Plane(self.alpha, self.w) if plane else None
         self.done = False
 
     def begin_round(self) -> None:
-        self.start, self.start_alpha, self.alpha = self.w, self.alpha, self.alpha.copy()
-        self.losses = self.terms = 0.0
-        self.sums = np.zeros_like(self.w)
+        self.start = self.w.copy()
+        self.losses = np.zeros(len(PLACES))
+        self.terms = self.balance = 0.0
+        self.sums = np.zeros(len(self.w) if self.exact else 0)
         self.active = 0
 
     def move_anchor(self, carry: float) -> None:
@@ -122,7 +118,6 @@ class _Problem:
         if carry > 0.0:
             moved = float(self.w[-1]) - self.anchor
             self.anchor = float(self.w[-1])
-            self.w = self.w.copy()
             self.w[-1] += carry * moved
 
 
@@ -130,14 +125,15 @@ class _Descent:
     def __init__(self, stream: Stream, problems: Margins, limits: Limits) -> None:
         self.stream, self.loss, self.bias, self.limits = stream, problems.loss, problems.bias, limits
         rows, features = stream.shape
-        needed = 8 * len(problems.positives) * (4 * rows + 8 * features)
+        plane = self.loss.upper_per_C == np.inf
+        needed = 8 * len(problems.positives) * ((6 if plane else 3) * rows + 10 * features)
         if needed > stream.spare_memory():
             raise MemoryError(
                 f"{rows:,} rows, {features:,} features and {len(problems.positives)} problems need about "
                 f"{needed / 2**20:,.0f} MB for dual variables and weights, and the limit leaves "
                 f"{stream.spare_memory() / 2**20:,.0f} MB; raise the memory limit"
             )
-        self.problems = [_Problem(positive, rows, features) for positive in problems.positives]
+        self.problems = [_Problem(positive, rows, features, plane) for positive in problems.positives]
         self.watch = Watch(NAME, limits)
         self.random = np.random.default_rng(limits.seed)
         self.kept = KeptRows(int(KEPT_SHARE * stream.spare_memory()), rows)
@@ -163,89 +159,99 @@ class _Descent:
             working = [problem for problem in working if not problem.done]
             if not working or watch.exit is not None or round_ == self.limits.max_iter:
                 break
-            self.sweep_kept(working)
             for problem in working:
-                problem.move_anchor(0.0 if self.anchor is None else self.anchor.carry)
+                self.move(problem)
+            self.sweep_kept(working)
         return [watch.solution(problem.bounds, problem.best_alpha) for problem in self.problems]
+
+    def move(self, problem: _Problem) -> None:
+        """From the end of a round to the best point of the plane, and the anchor with the bias."""
+        assert self.anchor is not None
+        if problem.plane is None:
+            problem.alpha = problem.alpha.copy()
+        else:
+            curvature = self.anchor.curvature or self.bias**2
+            problem.alpha = problem.plane.step(problem.alpha, problem.w, curvature, self.bias)
+        problem.move_anchor(self.anchor.carry)
+        if problem.plane is not None:
+            problem.plane.begin(problem.alpha, problem.w)
 
     def pass_(self, working: list[_Problem]) -> None:
         self.kept.clear()
+        points = np.array(
+            [point for problem in working for point in (problem.start, problem.bounds.weights)], order="F"
+        )
         for piece in self.stream.pieces(self.random):
             if self.anchor is None:
                 self.anchor = Anchor(piece, self.loss, self.bias)
-            scores = scores_of(piece.matrix, np.array([problem.start for problem in working]), self.bias)
+            scores = scores_of(piece.matrix, points, self.bias)
             moving = np.zeros(len(piece.C), dtype=bool)
             for number, problem in enumerate(working):
-                moving |= self.visit(piece, problem, scores[:, number])
+                moving |= self.visit(piece, problem, scores[:, 2 * number], scores[:, 2 * number + 1])
             self.kept.offer(piece, moving)
             self.watch.look()
 
-    def visit(self, piece: Piece, problem: _Problem, scores: Floats) -> NDArray[np.bool_]:
+    def visit(self, piece: Piece, problem: _Problem, scores: Floats, best: Floats) -> NDArray[np.bool_]:
         """The part of a piece in the certificate, and sweeps over it; which rows still move."""
         signs, targets = piece.sides(problem.positive)
         target = 1.0 if targets is None else targets
         alpha = problem.alpha[piece.rows]
-        problem.losses += float(self.loss.primal(target - signs * scores, piece.C).sum())
+        slacks, change = target - signs * best, signs * (best - scores)
+        for number, place in enumerate(PLACES):
+            problem.losses[number] += float(self.loss.primal(slacks + place * change, piece.C).sum())
+        moving = self.sweeps(piece, problem, alpha, LOCAL_SWEEPS)
         problem.terms += float(self.loss.dual_terms(alpha, piece.C, target).sum())
-        self.add_rows(piece, signs * alpha, problem.sums)
-        used = np.flatnonzero(piece.C > 0)
-        alpha, moving = self.sweeps(self.state_of(piece, problem), alpha, problem, used, LOCAL_SWEEPS, piece.C)
-        problem.alpha[piece.rows] = alpha
+        values = signs * alpha
+        problem.balance += float(values.sum())
+        if problem.exact:
+            problem.sums[:-1] += _core.row_sums(piece.matrix.rows, values)
+        if problem.plane is not None:
+            problem.plane.add(piece.rows, alpha, signs, target, piece.C, self.loss)
         problem.active += int(np.count_nonzero(moving))
         return moving
 
-    @property
-    def curvature(self) -> float:
-        """That of the anchored bias; 0 for a plain one."""
-        return 0.0 if self.anchor is None else self.anchor.curvature
-
-    def add_rows(self, piece: Piece, values: Floats, sums: Floats) -> None:
-        sums[:-1] += _core.row_sums(piece.matrix.rows, values)
-        sums[-1] += self.bias * float(values.sum())
-
-    def state_of(self, piece: Piece, problem: _Problem) -> Any:
+    def sweeps(self, piece: Piece, problem: _Problem, alpha: Floats, more: int) -> NDArray[np.bool_]:
+        """A sweep over the rows of a piece and some more over those that move, or may."""
         signs, targets = piece.sides(problem.positive)
-        return _core.BinaryState(piece.matrix.rows, signs, targets, piece.C, self.loss.core, self.bias, False)
-
-    def sweeps(
-        self, state: Any, alpha: Floats, problem: _Problem, rows: NDArray[np.intp], count: int, C: Floats
-    ) -> tuple[Floats, NDArray[np.bool_]]:
-        """A sweep over the rows and up to ``count`` more over those that move, or may."""
-        first = 0.0
+        state = _core.BinaryState(piece.matrix.rows, signs, targets, piece.C, self.loss.core, self.bias, False)
         moving = np.zeros(len(alpha), dtype=bool)
-        lower, upper = self.loss.lower(C), self.loss.upper(C)
-        for sweep in range(count + 1):
-            schedule = shuffled_pages(rows, self.random)
-            after, problem.w, gain, _, _ = _core.dual_sweep(state, alpha, problem.w, schedule, 1.0, self.curvature)
-            first = max(first, gain)
-            moving = (after != alpha) | ((after > lower) & (after < upper) & (after != 0.0))
-            alpha = after
-            rows = np.flatnonzero(moving)
-            if len(rows) == 0 or (sweep > 0 and gain <= LITTLE_GAIN * first):
-                break
-        return alpha, moving
+        curvature = 0.0 if self.anchor is None else self.anchor.curvature
+        seed = int(self.random.integers(1 << 62))
+        _, _, steps = _core.local_sweeps(state, alpha, problem.w, moving, more, curvature, seed)
+        problem.alpha[piece.rows] = alpha
+        problem.steps += steps
+        return moving
 
     def certify(self, number: int, problem: _Problem) -> None:
-        """The bounds of the weights and the variables at the beginning of the round, by exact sums over all rows."""
-        bounds = problem.bounds
+        """The bounds: of weights between the best and those of the round's start, and of the variables at its end."""
+        bounds, start = problem.bounds, problem.start
+        change = start - bounds.weights
+        squares = [half_square(bounds.weights + place * change) for place in PLACES]
+        primal = problem.losses + squares
         if self.watch.rounds == 1:
-            bounds.primal, bounds.weights = problem.losses, problem.start  # of zero
-        bounds.offer_weights(half_square(problem.start) + problem.losses, problem.start)
-        dual = problem.terms - half_square(problem.sums)
+            bounds.primal = float(primal[0])  # of zero, at all places
+        lowest = int(np.argmin(primal))
+        bounds.offer_weights(float(primal[lowest]), bounds.weights + PLACES[lowest] * change)
+        own = self.bias * problem.balance
+        square = (half_square(problem.sums) if problem.exact else half_square(problem.w[:-1])) + 0.5 * own * own
+        # Each step rounds the weights of its row.
+        error = 0.0 if problem.exact else 2.0 * problem.steps * np.finfo(float).eps * square
+        dual = problem.terms - square - error
         if bounds.offer_dual(dual):
-            problem.best_alpha = problem.start_alpha
+            problem.best_alpha = problem.alpha
         self.watch.report(number, bounds, problem.active)
         problem.done = bounds.exit is not None
+        if problem.exact:
+            problem.w[:-1] = problem.sums[:-1]
+            problem.steps = 0
+        problem.exact = error > HARMLESS * (bounds.primal - bounds.dual)
 
     def sweep_kept(self, working: list[_Problem]) -> None:
         """Sweeps over the rows in memory."""
         piece = self.kept.piece()
         if piece is None:
             return
-        used = np.flatnonzero(piece.C > 0)
         for problem in working:
-            state = self.state_of(piece, problem)
-            alpha, _ = self.sweeps(state, problem.alpha[piece.rows], problem, used, KEPT_SWEEPS, piece.C)
-            problem.alpha[piece.rows] = alpha
+            self.sweeps(piece, problem, problem.alpha[piece.rows], KEPT_SWEEPS)
             if self.watch.exit is not None:
                 return

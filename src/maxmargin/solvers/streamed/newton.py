@@ -9,6 +9,7 @@ width that is driven down; the certificate is always that of the true problem.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -39,14 +40,21 @@ SHORTER = (0.1, 0.5)
 NARROWING, CAREFUL = 0.25, 0.5
 #: So many are many.
 MANY = 16
-#: Passes in a row without much gain, after which rounding errors are in the way.
+#: Passes in a row without much gain, after which no more is to be expected.
 MOST_IDLE = 30
+#: Gaps below this are those at which rounding errors are in the way.
+ROUNDING = 1e-8
+#: A share of the smooth objective that is not much.
+LITTLE = 1e-3
 
 
-def newton_streamed(stream: Stream, problems: Margins, limits: Limits, keep_alpha: bool = True) -> list[Solution]:
+def newton_streamed(
+    stream: Stream, problems: Margins, limits: Limits, each: Callable[[Piece, list[Floats]], None] | None = None
+) -> list[Solution]:
     """Solve the problems to a certified gap, with rows read piece by piece.
 
-    Without ``keep_alpha`` no dual variables are returned, and no memory grows with the number of rows.
+    With ``each`` dual variables are not kept, so that no memory grows with the number of rows; it is called with every
+    piece and the variables of its rows, one array for each problem.
 
     Examples
     --------
@@ -65,7 +73,7 @@ def newton_streamed(stream: Stream, problems: Margins, limits: Limits, keep_alph
     >>> solution.converged, round(solution.certificate.primal, 6)
     (True, 0.4)
     """
-    return _Newton(stream, problems, limits).run(keep_alpha)
+    return _Newton(stream, problems, limits).run(each)
 
 
 class _Problem:
@@ -83,6 +91,7 @@ class _Problem:
         self.bounds = Bounds(np.inf, self.w)
         self.best_alpha = (self.w, 1.0)  # weights and width that the best dual variables follow from
         self.idle = 0
+        self.lowest = np.inf  # the smooth objective, for this width
         self.done = False
         self.forget_curved()
 
@@ -104,7 +113,7 @@ class _Newton:
         self.problems = [_Problem(positive, stream.shape[1]) for positive in problems.positives]
         self.watch = Watch(NAME, limits)
 
-    def run(self, keep_alpha: bool) -> list[Solution]:
+    def run(self, each: Callable[[Piece, list[Floats]], None] | None) -> list[Solution]:
         watch = self.watch
         for problem in self.problems:
             problem.width = self.loss.diagonal_times_C if self.loss.is_curved else self.first_width(problem)
@@ -125,8 +134,15 @@ class _Newton:
                     problem.done = problem.bounds.exit is not None
             if all(problem.done for problem in self.problems) or watch.exit is not None:
                 break
-        alphas = self.alphas() if keep_alpha else [None] * len(self.problems)
-        return [watch.solution(problem.bounds, alpha) for problem, alpha in zip(self.problems, alphas, strict=True)]
+        if each is not None:
+            for piece, own in self.alphas():
+                each(piece, own)
+            return [watch.solution(problem.bounds, None) for problem in self.problems]
+        found = [np.zeros(self.stream.shape[0]) for _ in self.problems]
+        for piece, own in self.alphas():
+            for alpha, part in zip(found, own, strict=True):
+                alpha[piece.rows] = part
+        return [watch.solution(problem.bounds, alpha) for problem, alpha in zip(self.problems, found, strict=True)]
 
     def first_width(self, problem: _Problem) -> float:
         """The scale of targets and scores: 1 for margins, the mean distance from the tube for a regression."""
@@ -208,9 +224,12 @@ class _Newton:
         bounds.offer_weights(primal, trial)
         if bounds.offer_dual(dual):
             problem.best_alpha = (trial, problem.width)
-        problem.idle = 0 if bounds.gap < 0.9 * before else problem.idle + 1
+        # With few rows per feature the dual follows only at a narrow width. Till then the smooth objective counts.
+        moves = bounds.gap < 0.9 * before or smooth < problem.lowest - LITTLE * abs(problem.lowest)
+        problem.lowest = min(problem.lowest, smooth)
+        problem.idle = 0 if moves else problem.idle + 1
         if problem.idle > MOST_IDLE or not np.isfinite(smooth):
-            bounds.exit = "rounding"
+            bounds.exit = "stalled" if np.isfinite(smooth) and bounds.gap > ROUNDING else "rounding"
             return
         start = smooth if problem.start is None else problem.start
         promise = problem.length * problem.slope
@@ -230,6 +249,7 @@ class _Newton:
             gradient = gradient + (1.0 - 1.0 / share) * problem.curved_sums
             problem.width *= share
             problem.start = None
+            problem.lowest = np.inf
         problem.step = -self.solve(problem, gradient)
         if narrows:
             problem.forget_curved()  # most of them are not any more
@@ -246,17 +266,16 @@ class _Newton:
         except np.linalg.LinAlgError:
             return np.asarray(np.linalg.lstsq(hessian, gradient, rcond=None)[0])
 
-    def alphas(self) -> list[Floats]:
-        """The best dual variables, by one more pass: they follow from weights and a width."""
-        found = [np.zeros(self.stream.shape[0]) for _ in self.problems]
+    def alphas(self) -> Iterator[tuple[Piece, list[Floats]]]:
+        """The best dual variables of each piece, by one more pass: they follow from weights and a width."""
         weights = np.array([problem.best_alpha[0] for problem in self.problems])
         for piece in self.stream.pieces():
             scores = scores_of(piece.matrix, weights, self.bias)
+            own = []
             for number, problem in enumerate(self.problems):
-                if problem.bounds.dual <= 0.0:
-                    continue  # zero is the best
                 slack = self.slack_of(piece, problem, scores[:, number])
                 outside = slack - np.clip(slack, -self.loss.epsilon, self.loss.epsilon)
                 free = outside * (piece.C / problem.best_alpha[1])
-                found[number][piece.rows] = np.clip(free, self.loss.lower(piece.C), self.loss.upper(piece.C))
-        return found
+                alpha = np.clip(free, self.loss.lower(piece.C), self.loss.upper(piece.C))
+                own.append(alpha if problem.bounds.dual > 0.0 else np.zeros_like(alpha))  # zero is the best
+            yield piece, own
