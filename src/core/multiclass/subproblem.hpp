@@ -35,7 +35,7 @@ inline double lowest_level(Formulation formulation, double largest, double C) {
 }
 
 // Crammer-Singer: the level rises with every class that is left out because it lies below, and classes are left out
-// until all that are left lie above (Michelot 1986). That takes two or three rounds, and no sorting.
+// until all that are left lie above (Michelot 1986). That needs no sorting.
 inline double crammer_singer_level(std::span<const ClassValue> classes, double C) {
     double level = 0.0;
     for (const ClassValue& c : classes) {

@@ -102,8 +102,8 @@ MAXMARGIN_INLINE void add_blocks(const Value* values, FeatureOf feature, std::si
     }
 }
 
-// A whole block costs as much as a single class, or less: the next row loads blocks, which a processor can take from a
-// store that is still under way only if that wrote the whole block.
+// Whole blocks, as the scores of the next row load them: a processor can forward a store that is still under way only
+// to loads within it.
 template <class Value, class FeatureOf>
 MAXMARGIN_INLINE void add_loop(const Value* values, FeatureOf feature, std::size_t n, const std::uint32_t* classes,
                                const double* changes, std::size_t count, double* weights, std::size_t width) {
