@@ -500,7 +500,7 @@ class LinearSVC(
                 seed=seed_of(self.random_state),
                 n_jobs=count_threads(self.n_jobs),
             )
-            held_out[test] = own.scores(solved)[test]
+            held_out[test] = own.scores(solved, test)
         self.calibration_ = fit_calibration(method, held_out, labels, len(classes), weight)
         return self
 

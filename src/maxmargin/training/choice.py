@@ -356,7 +356,7 @@ class _Proving:
                 stop=stop,
                 **self.options,
             )
-            wrong = ~own.is_right(own.scores(solved)[rows], rows)
+            wrong = ~own.is_right(own.scores(solved, rows), rows)
             share = float(wrong.mean())
             if not solved.problems:
                 return solved, None, share
@@ -380,7 +380,7 @@ class _Proving:
         for fold, (one, two) in enumerate(zip(left.seen, right.seen, strict=True)):
             if one is None or two is None:  # one class only: the labels do not depend on C
                 own, rows = self.own[fold], self.rows[fold]
-                scores = own.scores(left.solved[fold])[rows]
+                scores = own.scores(left.solved[fold], rows)
                 constant += float((~own.is_right(scores, rows)).mean()) / len(self.folds)
                 continue
             proof = self._proofs(fold, one, two)
