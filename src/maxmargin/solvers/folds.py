@@ -33,7 +33,7 @@ def folds_go_together(method: Method, problems: Sequence[BinaryProblem]) -> bool
     first = problems[0]
     if not isinstance(method, Auto) or method.dual is not None or first.kind != "binary" or not first.penalize_bias:
         return False
-    if not FEWEST <= len(problems) <= WIDTH or not first.loss.is_curved or np.isfinite(first.loss.upper(1.0)):
+    if not FEWEST <= len(problems) <= WIDTH or not first.loss.is_curved or np.isfinite(first.loss.upper_per_C):
         return False
     features = first.shape[1]
     passes = features**3 / 6 / (MULTIPLICATIONS_PER_VALUE * max(first.matrix.stored, 1))
