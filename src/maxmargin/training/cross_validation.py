@@ -1,8 +1,9 @@
 """Cross-validation over several C without copying a row.
 
 Rows of weight zero take no part in training, so a fold is left out by its weights, and all folds share the matrix, its
-norms and its packed copy. Within a fold each C is seeded by the one before (`maxmargin.training.path`). Folds are
-spread over threads; the result does not depend on how many there are.
+norms and its packed copy. Within a fold each C is seeded by the one before (`maxmargin.training.path`), and folds are
+solved side by side where that is faster (`maxmargin.training.folds`). Folds are spread over threads; the result does
+not depend on how many there are.
 """
 
 from __future__ import annotations
