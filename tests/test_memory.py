@@ -75,3 +75,43 @@ def test_a_packed_copy_takes_no_more_than_it_says():
     assert fitted > 0.3 * size  # it is made
     assert fitted < 0.15 * size + copy
     assert scored < 0.15 * size + copy
+
+
+SEARCH = """
+import resource
+import sys
+import numpy as np
+import scipy.sparse as sp
+from maxmargin import LinearSVC, LinearSVCCV
+
+rng = np.random.default_rng(0)
+rows, features, per_row = 200_000, {features}, 100
+indices = np.empty(rows * per_row, dtype=np.int32)
+for first in range(0, rows, 5000):
+    part = np.sort(rng.integers(features // per_row, size=(5000, per_row), dtype=np.int32), axis=1)
+    part += np.arange(per_row, dtype=np.int32) * (features // per_row)
+    indices[first * per_row : (first + 5000) * per_row] = part.ravel()
+values = np.ones(rows * per_row, dtype=np.float64)
+X = sp.csr_matrix((values, indices, np.arange(rows + 1, dtype=np.int32) * per_row), shape=(rows, features))
+y = rng.integers(2, size=rows)
+model = {model}
+model.fit(X, y)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+"""
+
+
+def peak_of(model, features):
+    code = textwrap.dedent(SEARCH).format(model=model, features=features)
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    return int(run.stdout)
+
+
+@pytest.mark.parametrize("features", [300, 50_000])
+def test_cross_validation_needs_less_than_1_3_times_the_memory_of_one_fit(features):
+    """With few features all folds are solved at once, with many one after the other."""
+    one = peak_of("LinearSVC(C=0.01, tol=1e-2)", features)
+    search = peak_of("LinearSVCCV(Cs=[0.001, 0.01], tol=1e-2)", features)
+    assert search <= 1.3 * one

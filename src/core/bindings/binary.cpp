@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "binary/dual_sweep.hpp"
+#include "binary/fold_newton.hpp"
 #include "binary/joint_descent.hpp"
 #include "binary/methods.hpp"
 #include "binary/orders.hpp"
@@ -70,10 +71,12 @@ nb::tuple py_local_sweeps(BinaryState& state, const WritableVector<double>& alph
     return nb::make_tuple(result.gain, result.gap, result.steps);
 }
 
-std::vector<Exit> py_joint_descent(const std::vector<BinaryState*>& states, bool pack, const Limits& limits,
-                                   const std::vector<PyRun*>& runs) {
+// A stage that several problems share.
+template <class Method>
+std::vector<Exit> solve_together(const std::vector<BinaryState*>& states, const std::vector<PyRun*>& runs,
+                                 const Method& method) {
     if (states.empty() || states.size() != runs.size()) {
-        throw std::invalid_argument("joint_descent needs a run for each state");
+        throw std::invalid_argument("problems that are solved together need a run for each state");
     }
     std::vector<JointProblem> problems;
     for (std::size_t m = 0; m < states.size(); ++m) {
@@ -82,7 +85,7 @@ std::vector<Exit> py_joint_descent(const std::vector<BinaryState*>& states, bool
     std::vector<Outcome> outcomes;
     {
         nb::gil_scoped_release unlocked;
-        outcomes = joint_descent(problems, pack, limits);
+        outcomes = method(problems);
     }
     std::vector<Exit> exits;
     for (std::size_t m = 0; m < states.size(); ++m) {
@@ -90,6 +93,25 @@ std::vector<Exit> py_joint_descent(const std::vector<BinaryState*>& states, bool
         exits.push_back(outcomes[m].exit);
     }
     return exits;
+}
+
+std::vector<Exit> py_joint_descent(const std::vector<BinaryState*>& states, bool pack, const Limits& limits,
+                                   const std::vector<PyRun*>& runs) {
+    return solve_together(
+        states, runs, [&](std::span<const JointProblem> problems) { return joint_descent(problems, pack, limits); });
+}
+
+std::vector<Exit> py_fold_newton(FoldNewton& self, const std::vector<BinaryState*>& states, const Limits& limits,
+                                 const std::vector<PyRun*>& runs, std::size_t threads) {
+    return solve_together(states, runs, [&](std::span<const JointProblem> problems) {
+        std::optional<Team> team;
+        if (threads > 1) {
+            problems[0].monitor.work_with(&team.emplace(threads));
+        }
+        std::vector<Outcome> outcomes = self.solve(problems, limits);
+        problems[0].monitor.work_with(nullptr);
+        return outcomes;
+    });
 }
 
 }  // namespace
@@ -168,6 +190,12 @@ void bind_binary(nb::module_& m) {
         },
         "state"_a, "options"_a, "limits"_a, "run"_a);
     m.def("joint_descent", &py_joint_descent, "states"_a, "pack"_a, "limits"_a, "runs"_a);
+    nb::class_<FoldNewton>(m, "FoldNewton")
+        .def(
+            "__init__", [](FoldNewton* self, const PyRows& x) { new (self) FoldNewton(x.rows); },
+            nb::keep_alive<1, 2>(), "rows"_a)
+        .def("start", &FoldNewton::start, "weights"_a)
+        .def("solve", &py_fold_newton, "states"_a, "limits"_a, "runs"_a, "threads"_a = 1);
     m.def("dual_sweep", &py_sweep, "state"_a, "alpha"_a, "weights"_a, "schedule"_a, "scale"_a, "anchored"_a = 0.0);
     m.def("local_sweeps", &py_local_sweeps, "state"_a, "alpha"_a.noconvert(), "weights"_a.noconvert(),
           "moving"_a.noconvert(), "more"_a, "anchored"_a, "seed"_a);

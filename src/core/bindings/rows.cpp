@@ -47,19 +47,32 @@ PyRows dense_rows(const AnyMatrix& values) {
 }
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> py_score(const PyRows& x, const Matrix<double>& weights,
-                                                     const Vector<double>& intercepts, std::size_t threads) {
+                                                     const Vector<double>& intercepts,
+                                                     const std::optional<Vector<std::int64_t>>& wanted,
+                                                     std::size_t threads) {
     const std::size_t classes = weights.shape(1);
     if (weights.shape(0) != x.rows.features() || intercepts.shape(0) != classes) {
         throw std::invalid_argument("weights must be features x classes and intercepts have one entry per class");
     }
-    auto* scores = new std::vector<double>(x.rows.size() * classes);
+    const std::span<const std::int64_t> given = span_of(wanted);
+    const auto size = static_cast<std::int64_t>(x.rows.size());
+    if (std::any_of(given.begin(), given.end(), [&](std::int64_t i) { return i < 0 || i >= size; })) {
+        throw std::invalid_argument("rows that are wanted must be rows of X");
+    }
+    const std::size_t count = wanted ? given.size() : x.rows.size();
+    auto* scores = new std::vector<double>(count * classes);
     nb::capsule owner(scores, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
     {
         nb::gil_scoped_release unlocked;
-        with_team(threads, x.rows.stored() * classes,
-                  [&](Team* team) { score(x.rows, weights.data(), intercepts.data(), classes, scores->data(), team); });
+        if (wanted) {
+            score(x.rows, given, weights.data(), intercepts.data(), classes, scores->data());
+        } else {
+            with_team(threads, x.rows.stored() * classes, [&](Team* team) {
+                score(x.rows, weights.data(), intercepts.data(), classes, scores->data(), team);
+            });
+        }
     }
-    return {scores->data(), {x.rows.size(), classes}, owner};
+    return {scores->data(), {count, classes}, owner};
 }
 
 std::span<const double> checked_coefficients(const PyRows& x, const Vector<double>& coefficients) {
@@ -110,7 +123,7 @@ void bind_rows(nb::module_& m) {
     rows.def("stored", [](const PyRows& x) { return x.rows.stored(); });
     m.def("row_sums", &py_row_sums, "rows"_a, "coefficients"_a);
     m.def("outer_sums", &py_outer_sums, "rows"_a, "coefficients"_a, "column"_a);
-    m.def("score", &py_score, "rows"_a, "weights"_a, "intercepts"_a, "threads"_a = 1);
+    m.def("score", &py_score, "rows"_a, "weights"_a, "intercepts"_a, "wanted"_a = nb::none(), "threads"_a = 1);
 }
 
 }  // namespace maxmargin

@@ -175,25 +175,57 @@ MAXMARGIN_INLINE void losses_of(const JointLoss& loss, const JointRow& row, cons
     }
 }
 
+template <class Value>
+MAXMARGIN_INLINE void slopes_of(const JointLoss& loss, const JointRow& row, const RowEntries<Value>& entries,
+                                const std::int8_t* signs, const double* weights, const double* bias, double* beta,
+                                double* losses, double* terms, double* sums, double* bias_sums) {
+    const Block zero = {};
+    Block scores[blocks], changes[blocks];
+    find_scores(entries, weights, loss.column, bias, scores);
+    const double D = row.diagonal, inverse = 1.0 / D;
+    bool moved = false;
+    for (std::size_t b = 0; b < blocks; ++b) {
+        const std::size_t m = b * lanes_of_block;
+        const Block sign = as_doubles(signs + m), part = sign * sign, z = part - sign * scores[b];
+        const Block alpha = loss.has_lower ? larger(z * inverse, zero) : z * inverse;
+        store(losses + m, load(losses + m) + alpha * (z - 0.5 * D * alpha));
+        store(terms + m, load(terms + m) + alpha * (part - 0.5 * D * alpha));
+        changes[b] = sign * alpha;
+        store(beta + m, changes[b]);
+        store(bias_sums + m, load(bias_sums + m) + loss.column * changes[b]);
+        moved = moved || any(changes[b] != zero);
+    }
+    if (moved) {
+        add(entries, changes, sums);
+    }
+}
+
 }  // namespace
 
 // The attribute that compiles a function for several instruction sets goes with each function, not with a template.
-#define MAXMARGIN_JOINT_KERNELS(Value)                                                                             \
-    template <>                                                                                                    \
-    MAXMARGIN_BLOCK_CLONES JointVisit joint_visit(const JointLoss& loss, const JointRow& row,                      \
-                                                  const RowEntries<Value>& entries, const std::int8_t* signs,      \
-                                                  double* beta, double* weights, JointLanes& lanes) {              \
-        return visit(loss, row, entries, signs, beta, weights, lanes);                                             \
-    }                                                                                                              \
-    template <>                                                                                                    \
-    MAXMARGIN_BLOCK_CLONES void joint_add(const RowEntries<Value>& entries, const double* beta, double* weights) { \
-        add_beta(entries, beta, weights);                                                                          \
-    }                                                                                                              \
-    template <>                                                                                                    \
-    MAXMARGIN_BLOCK_CLONES void joint_losses(                                                                      \
-        const JointLoss& loss, const JointRow& row, const RowEntries<Value>& entries, const std::int8_t* signs,    \
-        const double* beta, const double* weights, const double* bias, double* losses, double* gaps) {             \
-        losses_of(loss, row, entries, signs, beta, weights, bias, losses, gaps);                                   \
+#define MAXMARGIN_JOINT_KERNELS(Value)                                                                                \
+    template <>                                                                                                       \
+    MAXMARGIN_BLOCK_CLONES JointVisit joint_visit(const JointLoss& loss, const JointRow& row,                         \
+                                                  const RowEntries<Value>& entries, const std::int8_t* signs,         \
+                                                  double* beta, double* weights, JointLanes& lanes) {                 \
+        return visit(loss, row, entries, signs, beta, weights, lanes);                                                \
+    }                                                                                                                 \
+    template <>                                                                                                       \
+    MAXMARGIN_BLOCK_CLONES void joint_add(const RowEntries<Value>& entries, const double* beta, double* weights) {    \
+        add_beta(entries, beta, weights);                                                                             \
+    }                                                                                                                 \
+    template <>                                                                                                       \
+    MAXMARGIN_BLOCK_CLONES void joint_losses(                                                                         \
+        const JointLoss& loss, const JointRow& row, const RowEntries<Value>& entries, const std::int8_t* signs,       \
+        const double* beta, const double* weights, const double* bias, double* losses, double* gaps) {                \
+        losses_of(loss, row, entries, signs, beta, weights, bias, losses, gaps);                                      \
+    }                                                                                                                 \
+    template <>                                                                                                       \
+    MAXMARGIN_BLOCK_CLONES void joint_slopes(const JointLoss& loss, const JointRow& row,                              \
+                                             const RowEntries<Value>& entries, const std::int8_t* signs,              \
+                                             const double* weights, const double* bias, double* beta, double* losses, \
+                                             double* terms, double* sums, double* bias_sums) {                        \
+        slopes_of(loss, row, entries, signs, weights, bias, beta, losses, terms, sums, bias_sums);                    \
     }
 MAXMARGIN_JOINT_KERNELS(float)
 MAXMARGIN_JOINT_KERNELS(double)

@@ -53,4 +53,11 @@ void joint_losses(const JointLoss& loss, const JointRow& row, const RowEntries<V
                   const std::int8_t* signs, const double* beta, const double* weights, const double* bias,
                   double* losses, double* gaps);
 
+// Of a row at given weights, for a curved loss without upper bounds: the variables that its slacks ask for, its losses,
+// what the variables add to the dual values, and the row times the variables.
+template <class Value>
+void joint_slopes(const JointLoss& loss, const JointRow& row, const RowEntries<Value>& entries,
+                  const std::int8_t* signs, const double* weights, const double* bias, double* beta, double* losses,
+                  double* terms, double* sums, double* bias_sums);
+
 }  // namespace maxmargin

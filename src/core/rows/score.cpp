@@ -19,4 +19,17 @@ void score(const AnyRows& any_rows, const double* weights, const double* interce
     });
 }
 
+void score(const AnyRows& any_rows, std::span<const std::int64_t> wanted, const double* weights,
+           const double* intercepts, std::size_t classes, double* scores) {
+    const UserRows& rows = any_rows.rows();
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+        const auto i = static_cast<std::size_t>(wanted[k]);
+        if (classes == 1) {
+            scores[k] = rows.dot(i, weights) + intercepts[0];
+        } else {
+            rows.scores(i, 1, weights, intercepts, classes, scores + k * classes);
+        }
+    }
+}
+
 }  // namespace maxmargin

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 #include "rows/any_rows.hpp"
 
@@ -11,5 +13,9 @@ namespace maxmargin {
 // Rows are scored in the threads of a team, if there is one.
 void score(const AnyRows& rows, const double* weights, const double* intercepts, std::size_t classes, double* scores,
            Team* team = nullptr);
+
+// The same for some rows, by number; each row has the same bits as above.
+void score(const AnyRows& rows, std::span<const std::int64_t> wanted, const double* weights, const double* intercepts,
+           std::size_t classes, double* scores);
 
 }  // namespace maxmargin

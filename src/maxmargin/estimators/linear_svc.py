@@ -37,6 +37,7 @@ from maxmargin.solvers.methods import SOLVERS
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.checkpoint import INTERVAL
 from maxmargin.training.classification import MULTI_CLASS, choose_method, measure_of, problems_of, train_classifier
+from maxmargin.training.folds import FoldsTogether, fold_groups
 from maxmargin.training.labels import encode_labels
 from maxmargin.training.streaming import classes_of, train_classifier_on_blocks
 from maxmargin.training.tasks import Classification
@@ -489,19 +490,26 @@ class LinearSVC(
         task.matrix.problems = 1 + len(classes)
         starts = self._starts_of(self.dual_coef_)
         held_out = np.full((len(labels), task.columns), np.nan)
-        for train, test in check_cv(cv, y, classifier=True).split(X, y, groups):
-            own = task.on(np.bincount(train, minlength=len(labels)).astype(np.float64))
-            solved = own.solve(
-                self.C,
-                self._method(),
-                starts if len(own.present) == len(classes) else None,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                pack=self.pack,
-                seed=seed_of(self.random_state),
-                n_jobs=count_threads(self.n_jobs),
-            )
-            held_out[test] = own.scores(solved)[test]
+        folds = list(check_cv(cv, y, classifier=True).split(X, y, groups))
+        tasks = [task.on(np.bincount(train, minlength=len(labels)).astype(np.float64)) for train, _ in folds]
+        options: dict[str, Any] = {
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "pack": self.pack,
+            "seed": seed_of(self.random_state),
+            "n_jobs": count_threads(self.n_jobs),
+        }
+        for group in fold_groups(tasks, self._method()):
+            own = [tasks[fold] for fold in group]
+            if len(group) > 1:
+                weights = np.append(self.coef_[0], self.intercept_[0] / (task.bias or 1.0))
+                solved = FoldsTogether(own, self._method()).solve(self.C, [weights] * len(group), **options)
+            else:
+                start = starts if len(own[0].present) == len(classes) else None
+                solved = [own[0].solve(self.C, self._method(), start, **options)]
+            for fold, its_task, found in zip(group, own, solved, strict=True):
+                test = folds[fold][1]
+                held_out[test] = its_task.scores(found, test)
         self.calibration_ = fit_calibration(method, held_out, labels, len(classes), weight)
         return self
 

@@ -39,7 +39,8 @@ class LinearSVCCV(SearchesC, LinearSVC):
     """Linear support vector classifier that chooses C by cross-validation, and can prove its choice.
 
     All folds are trained on one matrix, from which rows are left out by weight zero; each C is seeded by the one
-    before. Takes every parameter of `LinearSVC` but ``C``, ``warm_start``, ``checkpoint`` and those below.
+    before. With few features the folds of two classes are solved side by side. Takes every
+    parameter of `LinearSVC` but ``C``, ``warm_start``, ``checkpoint`` and those below.
 
     Parameters
     ----------
@@ -71,7 +72,8 @@ shrinking, pack, random_state
         Relative duality gap of every fit. "auto" solves the folds as closely as it takes to know which C of the grid
         the exact optima would choose, and the final model to 1e-3; it needs the accuracy and a regularised intercept.
     n_jobs : int, default=None
-        Threads over folds, and over classes in the final fit; the result does not depend on it.
+        Threads over folds, or within folds that are solved side by side, and over classes in the final fit; the result
+        does not depend on it.
     time_limit : float, default=None
         Seconds for everything.
     verbose : int, default=0

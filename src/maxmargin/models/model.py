@@ -58,7 +58,7 @@ def linear_scores(X: Any, coef: Any, intercept: Floats, threads: int = 1) -> Flo
         product = (rows.to_scipy() if isinstance(rows, Csr) else rows) @ coef.to_scipy().T
         scores = np.asarray(product.toarray() if hasattr(product, "toarray") else product) + intercept
     else:
-        scores = Matrix.of(X).scores(coef, intercept, threads)
+        scores = Matrix.of(X).scores(coef, intercept, threads=threads)
     return scores
 
 

@@ -68,9 +68,15 @@ class Matrix:
         """``|x_i|`` of rows with a constant column of this value."""
         return np.asarray(np.sqrt(self.rows.squared_norms() + bias**2))
 
-    def scores(self, coef: np.ndarray[Any, np.dtype[np.float64]], intercept: Any, threads: int = 1) -> Any:
-        """``X @ coef.T + intercept``, one column per row of ``coef``; fastest where ``coef`` is in Fortran order."""
-        return _core.score(self.rows, np.ascontiguousarray(coef.T), np.ascontiguousarray(intercept), threads)
+    def scores(
+        self, coef: np.ndarray[Any, np.dtype[np.float64]], intercept: Any, rows: Any = None, threads: int = 1
+    ) -> Any:
+        """``X @ coef.T + intercept``, one column per row of ``coef``, for all rows or for some by their numbers.
+
+        Fastest where ``coef`` is in Fortran order.
+        """
+        wanted = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
+        return _core.score(self.rows, np.ascontiguousarray(coef.T), np.ascontiguousarray(intercept), wanted, threads)
 
 
 def _rows_of(X: Any) -> _core.Rows:

@@ -176,10 +176,13 @@ class Auto(Method):
             return ActiveSet().state(problem, start)
         return super().state(problem, start)
 
-    def sweeps_first(self, problem: BinaryProblem) -> bool:
-        """Whether a binary problem is one for dual coordinate descent, at least to begin with."""
+    def sweeps_first(self, problem: BinaryProblem, hard: bool = False) -> bool:
+        """Whether a binary problem is one for dual coordinate descent, at least to begin with.
+
+        ``hard`` means whatever C is.
+        """
         many = problem.shape[1] > MOST_NEWTON_FEATURES
-        return self.dual is not False and many and _hardness(problem) <= HARD
+        return self.dual is not False and many and (hard or _hardness(problem) <= HARD)
 
     def refuses(self, kind: str, loss: Any = None, penalize_bias: bool = True) -> str | None:
         """Ranking has one method, which works on the weights."""

@@ -41,11 +41,14 @@ def groups_of(count: int, together: bool) -> list[range]:
     return [range(first, min(first + width, count)) for first in range(0, count, width)]
 
 
-def goes_together(method: Method, problem: BinaryProblem, count: int) -> bool:
-    """Whether ``count`` problems like this one, over the same rows with the same C, are faster side by side."""
+def goes_together(method: Method, problem: BinaryProblem, count: int, seeded: bool = False) -> bool:
+    """Whether ``count`` problems like this one, over the same rows with the same C, are faster side by side.
+
+    ``seeded`` problems start from the solution of another C, from where sweeps are few however large C is.
+    """
     if count < FEWEST or problem.kind != "binary" or not isinstance(method, Auto):
         return False
-    return problem.penalize_bias and method.sweeps_first(problem)
+    return problem.penalize_bias and method.sweeps_first(problem, hard=seeded)
 
 
 def solve_together(

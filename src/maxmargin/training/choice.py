@@ -25,11 +25,14 @@ from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import map_threads
 from maxmargin.training.balls import Proofs, Seen
 from maxmargin.training.cross_validation import CrossValidation, Fold, Held, cross_validate
+from maxmargin.training.folds import FoldsTogether, fold_groups
 from maxmargin.training.path import next_method, seeds
 from maxmargin.training.tasks import Classification, Solved
 
 #: Tolerances of the rounds of `choose_on_grid`, and the smallest that is tried.
 FIRST_TOL, LAST_TOL, FINER = 1e-2, 1e-11, 0.01
+#: By how much rounds differ where folds are solved side by side: the last digits of Newton's method cost little.
+FINER_TOGETHER = 1e-4
 #: The share of the tolerance that rows without a proof at their own C may take.
 OPEN_SHARE = 0.25
 #: Intervals of C narrower than this, relatively, are not divided any more.
@@ -79,6 +82,7 @@ def choose_on_grid(
 
     Every C is solved to a gap of 1e-2. Of those that may be best, given what is proved about their labels, each with an
     open label is solved a hundred times more closely, and so on, until one is left or those left have no open label.
+    Where folds are solved side by side by Newton's method, the first gap is 1e-4 and each further one 1e-4 times that.
 
     Parameters
     ----------
@@ -104,7 +108,11 @@ def choose_on_grid(
     deadline = Deadline(time_limit)
     result: CrossValidation | None = None
     open_ = np.arange(len(values))
-    tol, rounds = FIRST_TOL, 0
+    size = task.matrix.shape[0]
+    tasks = [task.on(np.bincount(train, minlength=size).astype(np.float64)) for train, _ in folds]
+    together = len(fold_groups(tasks, task.method(options.get("solver", "auto")))) < len(folds)
+    first, finer = (FINER_TOGETHER, FINER_TOGETHER) if together else (FIRST_TOL, FINER)
+    tol, rounds = first, 0
 
     while True:
         mine = open_.copy()
@@ -138,7 +146,7 @@ def choose_on_grid(
         late = deadline.moment is not None and not part.converged.all()
         if certified or tol <= LAST_TOL or late:
             return GridChoice(result, low, high, bool(certified), rounds)
-        tol *= FINER
+        tol *= finer
 
 
 def _merged(result: CrossValidation, part: CrossValidation, rows: NDArray[np.intp]) -> CrossValidation:
@@ -323,9 +331,14 @@ class _Proving:
 
     def __post_init__(self) -> None:
         size = self.task.matrix.shape[0]
-        self.tols = [self.tol] * len(self.folds)
         self.width = FIRST_WIDTH  # of cells, as the ratio of their ends
         self.own = [self.task.on(np.bincount(train, minlength=size).astype(np.float64)) for train, _ in self.folds]
+        self.groups = fold_groups(self.own, self.method)
+        self.tols = [self.tol] * len(self.groups)
+        self.together = [
+            FoldsTogether([self.own[fold] for fold in group], self.method) if len(group) > 1 else None
+            for group in self.groups
+        ]
 
     def ended(self) -> bool:
         """Whether there is no time left."""
@@ -335,38 +348,54 @@ class _Proving:
     def visit(self, C: float, near: Node | None) -> Node:
         """A C in all folds, seeded by another one."""
 
-        def work(fold: int, stop: StopFlag) -> tuple[Solved, Seen | None, float]:
-            return self._solve(fold, C, None if near is None else near.solved[fold], stop)
+        def work(number: int, stop: StopFlag) -> list[tuple[Solved, Seen | None, float]]:
+            return self._solve(number, C, near, stop)
 
-        parts = map_threads(work, range(len(self.folds)), self.n_jobs, self.stop)
-        solved, seen, shares = zip(*parts, strict=True)
+        parts = map_threads(work, range(len(self.groups)), self.n_jobs, self.stop)
+        solved, seen, shares = zip(*(part for group in parts for part in group), strict=True)
         return Node(C, float(np.mean(shares)), list(solved), list(seen))
 
-    def _solve(self, fold: int, C: float, near: Solved | None, stop: StopFlag) -> tuple[Solved, Seen | None, float]:
-        """One fold at one C, so closely that few wrong labels are without a proof; and the share of wrong labels."""
-        own, rows = self.own[fold], self.rows[fold]
-        start, tol = seeds(near, C), self.tols[fold]
+    def _solve(
+        self, number: int, C: float, near: Node | None, stop: StopFlag
+    ) -> list[tuple[Solved, Seen | None, float]]:
+        """A group of folds at one C, so closely that few wrong labels are without a proof; with shares of wrong labels.
+
+        The first solution starts from that of another C, and each closer one from the last.
+        """
+        group = self.groups[number]
+        solved = None if near is None else [near.solved[fold] for fold in group]
         while True:
-            solved = own.solve(
-                C,
-                next_method(self.method, own, near),
-                start,
-                tol=tol,
-                time_limit=self.deadline.left(),
-                stop=stop,
-                **self.options,
+            solved = self._solve_once(number, C, solved, stop)
+            found = [self._seen(fold, own) for fold, own in zip(group, solved, strict=True)]
+            enough = all(
+                open_ <= OPEN_SHARE * self.cv_tol * len(self.rows[f])
+                for f, (_, _, open_) in zip(group, found, strict=True)
             )
-            wrong = ~own.is_right(own.scores(solved)[rows], rows)
-            share = float(wrong.mean())
-            if not solved.problems:
-                return solved, None, share
-            seen = Seen(solved.problems, solved.solutions, C, rows)
-            proved = self._proofs(fold, seen, seen).wrong(C, C).sum()
-            enough = wrong.sum() - proved <= OPEN_SHARE * self.cv_tol * len(rows)
-            if enough or tol <= LAST_TOL or not solved.converged:
-                return solved, seen, share
-            tol, start, near = max(FINER * tol, LAST_TOL), solved.solutions, solved
-            self.tols[fold] = tol  # the next C will need it as well
+            tol = self.tols[number]
+            if enough or tol <= LAST_TOL or not all(own.converged for own in solved):
+                return [(own, seen, share) for own, (seen, share, _) in zip(solved, found, strict=True)]
+            self.tols[number] = max(FINER * tol, LAST_TOL)  # the next C will need it as well
+
+    def _solve_once(self, number: int, C: float, last: list[Solved] | None, stop: StopFlag) -> list[Solved]:
+        """A group of folds at one C to the tolerance it has come to, from what is known."""
+        limits = {"tol": self.tols[number], "time_limit": self.deadline.left(), "stop": stop, **self.options}
+        together = self.together[number]
+        if together is not None:
+            weights = None if last is None else [own.solutions[0].weights for own in last]
+            return together.solve(C, weights, n_jobs=max(self.n_jobs // len(self.groups), 1), **limits)
+        own, before = self.own[number], None if last is None else last[0]
+        start = seeds(before, C) if before is None or before.C != C else before.solutions
+        return [own.solve(C, next_method(self.method, own, before), start, **limits)]
+
+    def _seen(self, fold: int, solved: Solved) -> tuple[Seen | None, float, float]:
+        """What a fold's solution says of its rows, the share of wrong labels, and how many of them have no proof."""
+        own, rows = self.own[fold], self.rows[fold]
+        wrong = ~own.is_right(own.scores(solved, rows), rows)
+        if not solved.problems:
+            return None, float(wrong.mean()), 0.0
+        seen = Seen(solved.problems, solved.solutions, solved.C, rows)
+        proved = self._proofs(fold, seen, seen).wrong(solved.C, solved.C).sum()
+        return seen, float(wrong.mean()), float(wrong.sum() - proved)
 
     def _proofs(self, fold: int, left: Seen, right: Seen) -> Proofs:
         return Proofs(left, right, self.rows[fold], self.own[fold].known_labels(self.rows[fold]))
@@ -380,7 +409,7 @@ class _Proving:
         for fold, (one, two) in enumerate(zip(left.seen, right.seen, strict=True)):
             if one is None or two is None:  # one class only: the labels do not depend on C
                 own, rows = self.own[fold], self.rows[fold]
-                scores = own.scores(left.solved[fold])[rows]
+                scores = own.scores(left.solved[fold], rows)
                 constant += float((~own.is_right(scores, rows)).mean()) / len(self.folds)
                 continue
             proof = self._proofs(fold, one, two)

@@ -358,7 +358,7 @@ def solve_all(
 
     if count == 0:
         return []
-    together = saved is None and together and goes_together(method, problem_of(0), count)
+    together = saved is None and together and goes_together(method, problem_of(0), count, start_of is not None)
     groups = groups_of(count, together)
     solved = [train(groups[0], stop or StopFlag())] if len(groups) == 1 else map_threads(train, groups, n_jobs, stop)
     if saved is not None:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxmargin.models.model import best_index, linear_scores, weight_rows
+from maxmargin.models.model import best_index, weight_rows
+from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.ranking import RankingProblem, count_pairs
@@ -72,8 +73,8 @@ class Task(Protocol):
     def coefficients(self, solved: Solved) -> tuple[Floats, Floats]:
         """Weights and intercepts, one row for each column of the scores."""
 
-    def scores(self, solved: Solved) -> Floats:
-        """Scores of all rows of the matrix, those left out included; one column or one per class."""
+    def scores(self, solved: Solved, rows: NDArray[np.intp] | None = None) -> Floats:
+        """Scores of rows of the matrix, by default of all, those left out included; one column or one per class."""
 
     def score(self, scores: Floats, rows: NDArray[np.intp]) -> float:
         """How good the scores of some rows are; larger is better."""
@@ -166,6 +167,24 @@ class Classification:
             solver, self.multi_class, self.loss, penalize_bias=self.penalize_bias, penalty=self.penalty
         )
 
+    def binary_problem(self, C: float) -> BinaryProblem | None:
+        """The one problem of two classes; None where there are several or none."""
+        if self.multi_class != "ovr" or self.n_classes != 2 or len(self.present) != 2:
+            return None
+        problem: BinaryProblem = make_problem(
+            self.matrix,
+            self._labels,
+            2,
+            1,
+            C * self._unit,
+            multi_class=self.multi_class,
+            loss=self.loss,
+            bias=self.bias,
+            penalize_bias=self.penalize_bias,
+            penalty=self.penalty,
+        )
+        return problem
+
     def solve(self, C: float, solver: Method, starts: Sequence[Any] | None, **options: Any) -> Solved:
         """One class against each other, or all at once."""
         if len(self.present) == 1:
@@ -214,15 +233,15 @@ class Classification:
         weights = weight_rows([solution.weights for solution in solved.solutions])
         return weights[:, :-1], self.bias * weights[:, -1]
 
-    def scores(self, solved: Solved) -> Floats:
+    def scores(self, solved: Solved, rows: NDArray[np.intp] | None = None) -> Floats:
         """One column for two classes, else one per class: ``-inf`` for those without training rows."""
-        size = self.matrix.shape[0]
+        size = self.matrix.shape[0] if rows is None else len(rows)
         if len(self.present) == 1:
             if self.n_classes == 2:
                 return np.full((size, 1), 1.0 if self.present[0] == 1 else -1.0)
             columns = np.zeros((size, 1))
         else:
-            columns = linear_scores(self.matrix, *self.coefficients(solved))
+            columns = self.matrix.scores(*self.coefficients(solved), rows)
         if len(self.present) == self.n_classes:
             return columns
         scores = np.full((size, self.n_classes), -np.inf)
@@ -306,9 +325,10 @@ class Ranking:
         """One row of weights, and zero."""
         return solved.solutions[0].weights[np.newaxis, :-1], np.zeros(1)
 
-    def scores(self, solved: Solved) -> Floats:
+    def scores(self, solved: Solved, rows: NDArray[np.intp] | None = None) -> Floats:
         """One column."""
-        return linear_scores(self.matrix, *self.coefficients(solved))
+        scores: Floats = self.matrix.scores(*self.coefficients(solved), rows)
+        return scores
 
     def score(self, scores: Floats, rows: NDArray[np.intp]) -> float:
         """Share of the pairs in the right order, ties as half."""
@@ -390,9 +410,10 @@ class Regression:
         weights = solved.solutions[0].weights
         return weights[np.newaxis, :-1], self.bias * weights[-1:]
 
-    def scores(self, solved: Solved) -> Floats:
+    def scores(self, solved: Solved, rows: NDArray[np.intp] | None = None) -> Floats:
         """One column: the predictions."""
-        return linear_scores(self.matrix, *self.coefficients(solved))
+        scores: Floats = self.matrix.scores(*self.coefficients(solved), rows)
+        return scores
 
     def score(self, scores: Floats, rows: NDArray[np.intp]) -> float:
         """R2, the share of the squared deviation from the mean that is predicted; as scikit-learn's ``r2_score``."""

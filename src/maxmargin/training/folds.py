@@ -1,0 +1,91 @@
+"""The folds of a task, each along increasing C by itself, or several of them side by side where that is faster.
+
+Which folds go side by side depends on the task and the folds alone, so that the result is the same for any number of
+threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from maxmargin.problems.losses import Floats
+from maxmargin.solvers.deadline import Deadline
+from maxmargin.solvers.folds import FoldNewton, folds_go_together
+from maxmargin.solvers.method import Method
+from maxmargin.solvers.together import WIDTH
+from maxmargin.training.path import follow
+from maxmargin.training.tasks import Classification, Solved, Task
+
+
+def fold_groups(tasks: Sequence[Task], method: Method) -> list[range]:
+    """The folds, by number, that go side by side; ``tasks`` are those of all folds."""
+    count = -(-len(tasks) // WIDTH)
+    groups = [range(len(tasks) * k // count, len(tasks) * (k + 1) // count) for k in range(count)]
+    if all(FoldsTogether.takes([tasks[fold] for fold in group], method) for group in groups):
+        return groups
+    return [range(fold, fold + 1) for fold in range(len(tasks))]
+
+
+class FoldsTogether:
+    """Folds of two classes, solved side by side, one C after the other.
+
+    Parameters
+    ----------
+    tasks : sequence of Classification
+        Those of the folds, which `takes` accepts.
+    method : Method
+        For folds that have to go on by themselves.
+    """
+
+    def __init__(self, tasks: Sequence[Any], method: Method) -> None:
+        self.tasks, self.method = tasks, method
+        self._newton = FoldNewton(tasks[0].binary_problem(1.0))
+
+    @staticmethod
+    def takes(tasks: Sequence[Task], method: Method) -> bool:
+        """Whether these folds are faster side by side."""
+        problems = [task.binary_problem(1.0) if isinstance(task, Classification) else None for task in tasks]
+        known = [problem for problem in problems if problem is not None]
+        return len(known) == len(tasks) and folds_go_together(method, known)
+
+    def solve(self, C: float, weights: Sequence[Floats] | None = None, **options: Any) -> list[Solved]:
+        """All folds at one C, from the solutions of the last one or from given weights."""
+        problems = [task.binary_problem(C) for task in self.tasks]
+        solutions = self._newton.solve(problems, self.method, weights=weights, **options)
+        return [Solved(C, [problem], [solution]) for problem, solution in zip(problems, solutions, strict=True)]
+
+
+def follow_folds(
+    tasks: Sequence[Task], Cs: Sequence[float], method: Method, *, time_limit: float | None, n_jobs: int, **options: Any
+) -> Iterator[list[Solved]]:
+    """The solutions of a group of folds at each C, in their order, seeded by those of the C before.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        One fold, or a group of `fold_groups`.
+    Cs : sequence of float
+        Best in increasing order.
+    method : Method
+        The method.
+    time_limit : float or None
+        Seconds for all together.
+    n_jobs : int
+        Threads that a group may use.
+    **options
+        Passed to ``solve``.
+
+    Yields
+    ------
+    list of Solved
+        One for each fold.
+    """
+    if len(tasks) == 1:
+        for solved in follow(tasks[0], Cs, solver=method, time_limit=time_limit, **options):
+            yield [solved]
+        return
+    deadline = Deadline(time_limit)
+    together = FoldsTogether(tasks, method)
+    for C in Cs:
+        yield together.solve(C, time_limit=deadline.left(), n_jobs=n_jobs, **options)
