@@ -65,6 +65,43 @@ def test_the_optimum_is_that_of_a_smooth_solver(seed, bias, penalize_bias, loss)
     assert_between(problem, solution)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("bias", "penalize_bias"), BIASES)
+@pytest.mark.parametrize("C", [0.05, 30.0])
+def test_many_features_have_the_optimum_of_a_smooth_solver(C, bias, penalize_bias, loss):
+    # More features than a Newton step takes as a matrix: steps of C, and proximal steps.
+    X, y = random_problem(rows=120, features=700, seed=13, density=0.1)
+    X[:, :5] = np.abs(X[:, :5]) * 20  # heavy columns
+    problem = BinaryProblem(X, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias, penalty="l1")
+    solution = solve(problem, tol=1e-6)
+    assert solution.converged
+    check(problem, solution)
+    assert_between(problem, solution)
+
+
+@pytest.mark.parametrize("max_iter", [1, 5, 30, 33, 60])
+def test_many_features_keep_to_max_iter(max_iter):
+    X, y = random_problem(rows=120, features=700, seed=14, density=0.1)
+    problem = BinaryProblem(X, y, 1000.0, bias=1.0, penalty="l1")
+    solution = solve(problem, tol=0.0, max_iter=max_iter)
+    assert solution.n_iter <= max_iter
+    check(problem, solution)
+    assert solution.certificate.primal <= problem.primal(np.zeros(701))
+
+
+def test_liblinear_finds_nothing_lower():
+    liblinear = pytest.importorskip("liblinear.liblinearutil")
+    X, y = random_problem(rows=200, features=800, seed=15, density=0.05)
+    for C in (0.1, 1.0, 10.0):
+        problem = BinaryProblem(X, y, C, bias=1.0, penalty="l1")
+        model = liblinear.train(y.astype(float), X, f"-s 5 -c {C} -B 1 -e 1e-4 -q")
+        weights = np.array(model.w[:801]) * model.label[0]
+        solution = solve(problem, tol=1e-5)
+        assert solution.converged
+        assert solution.certificate.primal <= problem.primal(weights) * (1 + 1e-5)
+        assert solution.certificate.dual <= problem.primal(weights) * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("storage_name", list(STORAGES))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_every_storage_gives_the_same_solution(storage_name, dtype, tmp_path):

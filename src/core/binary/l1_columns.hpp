@@ -4,93 +4,133 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "binary/columns.hpp"
 #include "binary/problem.hpp"
+#include "numeric/simd.hpp"
 #include "run/monitor.hpp"
 
 namespace maxmargin {
 
-struct ColumnEntry {
-    double value;
-    RowIndex row;
-};
-
 class L1Columns {
   public:
     // `scale[i]` multiplies the entries of row i, and is zero where it takes no part.
-    template <RowSource Rows>
-    L1Columns(const BinaryProblem<Rows>& problem, std::vector<double> scale, Monitor& monitor)
-        : scale_(std::move(scale)), sizes_(problem.features() + 1) {
-        // An index that a row repeats is one entry, the sum, so that the square of a column needs the entry so far.
-        std::vector<Tally> tallies(problem.features() + 1);
-        for_each(
-            problem,
-            [&](std::size_t i, std::size_t j, double x) {
-                Tally& tally = tallies[j];
-                if (tally.count > 0 && tally.row == i) {
-                    tally.square += x * (2.0 * tally.value + x);
-                    tally.value += x;
-                    return;
-                }
-                tally.square += x * x;
-                tally.value = x;
-                tally.row = static_cast<RowIndex>(i);
-                ++tally.count;
-            },
-            monitor);
-        squares_.resize(tallies.size());
-        for (std::size_t j = 0; j < tallies.size(); ++j) {
-            sizes_[j] = tallies[j].count;
-            squares_[j] = tallies[j].square;
-        }
-        place_.assign(tallies.size(), absent);
-    }
+    L1Columns(std::vector<double> scale, std::size_t count) : scale_(std::move(scale)), place_(count, absent) {}
 
-    std::size_t count() const { return squares_.size(); }
-    // |x_j|^2, and the number of entries.
-    double square(std::size_t j) const { return squares_[j]; }
-    std::size_t size(std::size_t j) const { return sizes_[j]; }
+    std::size_t count() const { return place_.size(); }
+    // Of a column that was fetched.
+    Column operator[](std::size_t j) const { return fetched_[place_[j]].column; }
+    double square(std::size_t j) const { return fetched_[place_[j]].square; }
+    std::size_t size(std::size_t j) const { return fetched_[place_[j]].column.rows.size(); }
 
     // Copies those columns that are not there yet. False when time has run out.
     template <RowSource Rows>
     bool fetch(const BinaryProblem<Rows>& problem, std::span<const std::uint32_t> features, Monitor& monitor) {
+        const std::size_t before = fetched_.size();
         std::vector<std::uint64_t> wanted((count() + 63) / 64);
-        bool any = false;
         for (const std::uint32_t j : features) {
             if (place_[j] == absent) {
-                place_[j] = columns_.size();
-                columns_.emplace_back().reserve(sizes_[j]);
+                place_[j] = static_cast<std::uint32_t>(fetched_.size());
+                fetched_.emplace_back();
                 wanted[j / 64] |= std::uint64_t{1} << (j % 64);
-                any = true;
             }
         }
-        return !any || for_each(
-                           problem,
-                           [&](std::size_t i, std::size_t j, double x) {
-                               if ((wanted[j / 64] >> (j % 64) & 1) == 0) {
-                                   return;
-                               }
-                               std::vector<ColumnEntry>& column = columns_[place_[j]];
-                               if (!column.empty() && column.back().row == i) {
-                                   column.back().value += x;
-                               } else {
-                                   column.push_back({x, static_cast<RowIndex>(i)});
-                               }
-                           },
-                           monitor);
+        if (fetched_.size() == before) {
+            return true;
+        }
+        // visit(number among the new ones, row, entry)
+        auto for_each_wanted = [&](auto visit) {
+            return for_each(
+                problem,
+                [&](std::size_t i, std::size_t j, double x) {
+                    if ((wanted[j / 64] >> (j % 64) & 1) != 0) {
+                        visit(place_[j] - before, static_cast<RowIndex>(i), x);
+                    }
+                },
+                monitor);
+        };
+        std::vector<Cursor> cursors(fetched_.size() - before);
+        if (!for_each_wanted([&](std::size_t p, RowIndex, double) { ++cursors[p].end; })) {
+            return false;
+        }
+        std::size_t total = 0;
+        for (std::size_t p = 0; p < cursors.size(); ++p) {
+            fetched_[before + p].start = total;
+            total += std::exchange(cursors[p].end, total);
+        }
+        Block& block = blocks_.emplace_back(total);
+        const bool complete = for_each_wanted([&](std::size_t p, RowIndex i, double x) {
+            Cursor& cursor = cursors[p];
+            if (cursor.next_row == i + 1) {  // repeated indices add up
+                block.values[cursor.end - 1] += x;
+                return;
+            }
+            block.rows[cursor.end] = i;
+            block.values[cursor.end] = x;
+            cursor = {cursor.end + 1, i + 1};
+        });
+        for (std::size_t p = 0; p < cursors.size(); ++p) {
+            Fetched& own = fetched_[before + p];
+            const std::size_t size = cursors[p].end - own.start;
+            const double* values = block.values.get() + own.start;
+            own.column = {{block.rows.get() + own.start, size}, {values, size}};
+            own.square = dense_squared_norm(values, size);
+        }
+        return complete;
     }
 
-    std::span<const ColumnEntry> operator[](std::size_t j) const { return columns_[place_[j]]; }
+    // |x_j|^2 of all columns, by a pass over the rows. An index that a row repeats is one entry, the sum.
+    template <RowSource Rows>
+    std::vector<double> all_squares(const BinaryProblem<Rows>& problem, Monitor& monitor) const {
+        struct Tally {
+            double square = 0.0, value = 0.0;
+            RowIndex next_row = 0;  // after that of `value`
+        };
+        std::vector<Tally> tallies(count());
+        for_each(
+            problem,
+            [&](std::size_t i, std::size_t j, double x) {
+                Tally& tally = tallies[j];
+                if (tally.next_row == i + 1) {
+                    tally.square += x * (2.0 * tally.value + x);
+                    tally.value += x;
+                    return;
+                }
+                tally = {tally.square + x * x, x, static_cast<RowIndex>(i + 1)};
+            },
+            monitor);
+        std::vector<double> squares(count());
+        for (std::size_t j = 0; j < count(); ++j) {
+            squares[j] = tallies[j].square;
+        }
+        return squares;
+    }
 
   private:
-    struct Tally {
-        double square = 0.0, value = 0.0;
-        RowIndex row = 0;
-        std::uint32_t count = 0;
+    static constexpr std::uint32_t absent = ~std::uint32_t{0};
+
+    struct Fetched {
+        Column column;
+        double square = 0.0;
+        std::size_t start = 0;  // in its block
     };
-    static constexpr std::size_t absent = ~std::size_t{0};
+    // Where the next entry of a column goes, and one more than the row of the last.
+    struct Cursor {
+        std::size_t end = 0;
+        RowIndex next_row = 0;
+    };
+    // What one call has fetched; it never moves.
+    struct Block {
+        explicit Block(std::size_t size)
+            : rows(std::make_unique_for_overwrite<RowIndex[]>(size)),
+              values(std::make_unique_for_overwrite<double[]>(size)) {}
+        std::unique_ptr<RowIndex[]> rows;
+        std::unique_ptr<double[]> values;
+    };
 
     template <RowSource Rows, class Visit>
     bool for_each(const BinaryProblem<Rows>& problem, const Visit& visit, Monitor& monitor) const {
@@ -116,10 +156,9 @@ class L1Columns {
     }
 
     std::vector<double> scale_;
-    std::vector<double> squares_;
-    std::vector<std::uint32_t> sizes_;
-    std::vector<std::size_t> place_;
-    std::vector<std::vector<ColumnEntry>> columns_;
+    std::vector<std::uint32_t> place_;
+    std::vector<Fetched> fetched_;
+    std::vector<Block> blocks_;
 };
 
 }  // namespace maxmargin

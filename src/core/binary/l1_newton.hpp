@@ -22,6 +22,8 @@ namespace maxmargin {
 
 class L1Newton {
   public:
+    static constexpr std::size_t largest_matrix = 640;  // features
+
     explicit L1Newton(const L1Columns& columns, Monitor& monitor) : columns_(columns), monitor_(monitor) {}
 
     // Copies the rows that `is_curved`. False when time has run out.
@@ -54,7 +56,6 @@ class L1Newton {
         double value;
         std::uint32_t place;  // in the support
     };
-    static constexpr std::size_t largest_matrix = 640;
     static constexpr double usual_iterations = 60.0;  // of conjugate gradients, which a matrix must be worth
     static constexpr int most_iterations = 50;
     static constexpr std::size_t most_heavy = 128;
@@ -68,10 +69,11 @@ class L1Newton {
             if (monitor_.poll(columns_.size(support[p]))) {
                 return false;
             }
-            for (const ColumnEntry& entry : columns_[support[p]]) {
-                if (is_curved[entry.row]) {
-                    ++starts_[entry.row + 1];
-                    diagonal_[p] += entry.value * entry.value;
+            const Column column = columns_[support[p]];
+            for (std::size_t k = 0; k < column.rows.size(); ++k) {
+                if (is_curved[column.rows[k]]) {
+                    ++starts_[column.rows[k] + 1];
+                    diagonal_[p] += column.values[k] * column.values[k];
                 }
             }
         }
@@ -84,9 +86,10 @@ class L1Newton {
         entries_.resize(starts_.back());
         ends_.assign(starts_.begin(), starts_.end() - 1);
         for (std::size_t p = 0; p < support.size(); ++p) {
-            for (const ColumnEntry& entry : columns_[support[p]]) {
-                if (is_curved[entry.row]) {
-                    entries_[ends_[entry.row]++] = {entry.value, static_cast<std::uint32_t>(p)};
+            const Column column = columns_[support[p]];
+            for (std::size_t k = 0; k < column.rows.size(); ++k) {
+                if (is_curved[column.rows[k]]) {
+                    entries_[ends_[column.rows[k]]++] = {column.values[k], static_cast<std::uint32_t>(p)};
                 }
             }
         }

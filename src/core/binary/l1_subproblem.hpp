@@ -17,6 +17,7 @@
 #include "binary/l1_columns.hpp"
 #include "binary/l1_newton.hpp"
 #include "numeric/numbers.hpp"
+#include "numeric/simd.hpp"
 #include "run/monitor.hpp"
 #include "run/random.hpp"
 
@@ -35,36 +36,46 @@ class L1Subproblem {
     std::vector<double> w;     // of all features
     std::vector<double> b, r;  // one entry per row
 
-    // Descends until its own gap or its own largest violation is small enough, or so many epochs are done. Returns
-    // their number. A sweep forward and one back find the weights in use, a Newton step solves for them.
-    std::int64_t descend(std::vector<std::uint32_t> features, double small_gap, double small_violation,
-                         std::int64_t most_epochs) {
+    double strength = 1.0;  // of |w|_1
+
+    // Sweeps of coordinate descent in random order until the largest violation of one is small enough or so much work
+    // is done, then a Newton step if that is wanted. Features that stay at zero are left out after their first visit.
+    // Returns the work, in entries.
+    double descend(std::vector<std::uint32_t> features, double small_violation, double most_work,
+                   std::int64_t most_epochs, bool with_newton) {
         features_ = std::move(features);
-        std::int64_t epochs = 0;
-        double before = objective(), last_gap = infinity;
-        int idle = 0;
-        while (true) {
-            const double gap = look_around(before);
-            if (gap <= small_gap || violation_ <= small_violation || epochs >= most_epochs || active_.empty() ||
-                monitor_.ended()) {
-                return epochs;
-            }
+        active_ = features_;
+        epochs_ = 0;
+        double before = objective(), work = 0.0;
+        violation_ = infinity;
+        while (epochs_ < most_epochs && work < most_work && violation_ > small_violation && !active_.empty() &&
+               !monitor_.ended()) {
+            violation_ = 0.0;
             random_.shuffle(std::span(active_));
-            sweep(active_.begin(), active_.end());
-            sweep(active_.rbegin(), active_.rend());
-            std::sort(active_.begin(), active_.end());
-            epochs += 2;
-            double after = objective();
-            careful_ = careful_ || after > before * (1.0 + 1e-12);
-            after = newton_step(after);
-            idle = after < before && gap < last_gap ? 0 : idle + 1;
-            if (idle >= most_idle) {
-                return epochs;
+            std::size_t kept = 0;
+            for (const std::uint32_t j : active_) {
+                const std::size_t entries = 2 * columns_.size(j);
+                if (monitor_.poll(entries)) {
+                    break;
+                }
+                work += static_cast<double>(entries);
+                if (step(j)) {
+                    active_[kept++] = j;
+                }
             }
+            active_.resize(kept);
+            ++epochs_;
+            const double after = objective();
+            careful_ = careful_ || after > before * (1.0 + 1e-12);
             before = after;
-            last_gap = std::min(gap, last_gap);
         }
+        if (with_newton && !monitor_.ended() && !active_.empty()) {
+            std::sort(active_.begin(), active_.end());
+            newton_step(before);
+        }
+        return work;
     }
+    std::int64_t epochs() const { return epochs_; }  // of the last descent
 
     // How far a weight is from its optimum, given the others: 0 where its subgradient contains 0.
     static double violation(double weight, double correlation, double limit) {
@@ -84,46 +95,14 @@ class L1Subproblem {
         return sum + losses;
     }
 
-    // sum_i a_i x_ij of one feature.
-    double correlation(std::size_t j) const { return correlation(columns_[j]); }
-
   private:
-    static constexpr int most_corrections = 3;  // of a step that went too far
-    static constexpr int most_idle = 10;
+    static constexpr int most_corrections = 3;       // of a step that went too far
     static constexpr int most_trials = 8;            // of step lengths
     static constexpr double accuracy = 0.03;         // of conjugate gradients
     static constexpr double least_curvature = 0.01;  // of the largest possible
 
     double bounded(double value) const { return value > lower_ ? value : lower_; }
-    double penalty(std::size_t j) const { return free_bias_ && j + 1 == columns_.count() ? 0.0 : 1.0; }
-
-    // The gap of the working set, by its own scaled variables, and the features that are worth a visit.
-    double look_around(double value) {
-        double largest = 0.0, linear = 0.0, quadratic = 0.0;
-        active_.clear();
-        violation_ = 0.0;
-        for (const std::uint32_t j : features_) {
-            if (monitor_.poll(columns_.size(j))) {
-                return 0.0;
-            }
-            const double c = correlation(j), limit = penalty(j);
-            if (limit > 0.0) {
-                largest = std::max(largest, std::abs(c));
-            }
-            if (w[j] != 0.0 || std::abs(c) > limit || limit == 0.0) {
-                active_.push_back(j);
-                violation_ = std::max(violation_, violation(w[j], c, limit));
-            }
-        }
-        for (std::size_t i = 0; i < r.size(); ++i) {
-            const double a = bounded(r[i]);
-            linear += a * b[i];
-            quadratic += 0.5 * a * a;
-        }
-        const double best = quadratic > 0.0 ? 0.5 * linear / quadratic : 1.0;
-        const double factor = std::max(std::min(largest > 0.0 ? 1.0 / largest : infinity, best), 0.0);
-        return value - factor * (linear - factor * quadratic);
-    }
+    double penalty(std::size_t j) const { return free_bias_ && j + 1 == columns_.count() ? 0.0 : strength; }
 
     // A Newton step: over the active features where a matrix pays, else over the weights in use, which may go down to
     // zero but not beyond. Returns the objective.
@@ -170,9 +149,7 @@ class L1Subproblem {
         }
         change_.assign(r.size(), 0.0);
         for (std::size_t p = 0; p < moving_.size(); ++p) {
-            for (const ColumnEntry& entry : columns_[moving_[p]]) {
-                change_[entry.row] += direction_[p] * entry.value;
-            }
+            over(columns_[moving_[p]], [&](RowIndex i, double x) { change_[i] += direction_[p] * x; });
         }
         old_r_ = r;
         double t = 1.0;
@@ -184,9 +161,7 @@ class L1Subproblem {
                 const std::uint32_t j = moving_[p];
                 double next = old_[p] + t * direction_[p];
                 if (!matrix && penalty(j) > 0.0 && next * old_[p] < 0.0) {
-                    for (const ColumnEntry& entry : columns_[j]) {
-                        r[entry.row] += next * entry.value;
-                    }
+                    over(columns_[j], [&](RowIndex i, double x) { r[i] += next * x; });
                     next = 0.0;
                 }
                 w[j] = matrix && t == 1.0 ? aim_[p] : next;
@@ -203,31 +178,23 @@ class L1Subproblem {
         return value;
     }
 
-    template <class Iterator>
-    double sweep(Iterator begin, Iterator end) {
-        double moved = 0.0;
-        for (; begin != end && !monitor_.poll(2 * columns_.size(*begin)); ++begin) {
-            moved += step(*begin);
-        }
-        return moved;
-    }
-
     // Minimises over one weight by a Newton step, corrected by the secant where rows that it wakes make it too long.
-    // Returns the length of the step.
-    double step(std::size_t j) {
-        const std::span<const ColumnEntry> column = columns_[j];
+    // Returns whether it is worth another visit.
+    bool step(std::size_t j) {
+        const Column column = columns_[j];
         const double most = columns_.square(j), penalised = penalty(j), weight = w[j];
         double curvature = 0.0;
         const double correlation = both_derivatives(column, curvature);
         curvature = std::max(curvature, (careful_ ? 0.5 : least_curvature) * most);
         if (!(curvature > 0.0) || (weight == 0.0 && std::abs(correlation) <= penalised)) {
-            return 0.0;
+            return false;
         }
+        violation_ = std::max(violation_, violation(weight, correlation, penalised));
         const double aim = weight + correlation / curvature, threshold = penalised / curvature;
         const double next = aim > threshold ? aim - threshold : aim < -threshold ? aim + threshold : 0.0;
         double d = next - weight;
         if (d == 0.0) {
-            return 0.0;
+            return true;
         }
         // The slopes along the step, at its begin and at its end: the first is negative.
         auto slope = [&](double at, double c) {
@@ -238,7 +205,7 @@ class L1Subproblem {
         double at = next, c = move(column, d);
         double last = at == 0.0 ? slope(-d, c) : slope(at, c);
         double far = d;
-        for (int trial = 0; trial < most_corrections && last > -0.5 * first; ++trial) {
+        for (int trial = 0; trial < most_corrections && first < 0.0 && last > -0.5 * first; ++trial) {
             const double shorter = far * first / (first - last);
             c = move(column, shorter - far);
             far = shorter;
@@ -246,61 +213,28 @@ class L1Subproblem {
             last = slope(at, c);
         }
         w[j] = at;
-        return std::abs(far);
+        return true;
     }
 
-    // Loops over entries have four sums, so that none waits for the one before, and no jumps, which would mispredict.
-    double correlation(std::span<const ColumnEntry> column) const {
-        double sums[4] = {};
-        const std::size_t whole = column.size() / 4 * 4;
-        for (std::size_t p = 0; p < whole; p += 4) {
-            for (std::size_t q = 0; q < 4; ++q) {
-                sums[q] += bounded(r[column[p + q].row]) * column[p + q].value;
-            }
+    template <class Add>
+    static void over(const Column& column, const Add& add) {
+        for (std::size_t k = 0; k < column.rows.size(); ++k) {
+            add(column.rows[k], column.values[k]);
         }
-        for (const ColumnEntry& entry : column.subspan(whole)) {
-            sums[0] += bounded(r[entry.row]) * entry.value;
-        }
-        return (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
 
-    double both_derivatives(std::span<const ColumnEntry> column, double& curvature) const {
-        double sums[4] = {}, squares[4] = {};
-        auto add = [&](const ColumnEntry& entry, std::size_t q) {
-            const double value = r[entry.row], e = bounded(value);
-            sums[q] += e * entry.value;
-            squares[q] += static_cast<double>(value > lower_) * (entry.value * entry.value);
-        };
-        const std::size_t whole = column.size() / 4 * 4;
-        for (std::size_t p = 0; p < whole; p += 4) {
-            for (std::size_t q = 0; q < 4; ++q) {
-                add(column[p + q], q);
-            }
-        }
-        for (const ColumnEntry& entry : column.subspan(whole)) {
-            add(entry, 0);
-        }
-        curvature = (squares[0] + squares[1]) + (squares[2] + squares[3]);
-        return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    double correlation(std::size_t j) const {
+        double curvature;
+        return both_derivatives(columns_[j], curvature);
+    }
+
+    double both_derivatives(const Column& column, double& curvature) const {
+        return column_slope(column.rows.data(), column.values.data(), column.rows.size(), r.data(), lower_, curvature);
     }
 
     // Moves the weight of a column; the correlation after it.
-    double move(std::span<const ColumnEntry> column, double d) {
-        double sums[4] = {};
-        auto add = [&](const ColumnEntry& entry, std::size_t q) {
-            const double value = r[entry.row] -= d * entry.value;
-            sums[q] += bounded(value) * entry.value;
-        };
-        const std::size_t whole = column.size() / 4 * 4;
-        for (std::size_t p = 0; p < whole; p += 4) {
-            for (std::size_t q = 0; q < 4; ++q) {
-                add(column[p + q], q);
-            }
-        }
-        for (const ColumnEntry& entry : column.subspan(whole)) {
-            add(entry, 0);
-        }
-        return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    double move(const Column& column, double d) {
+        return column_move(column.rows.data(), column.values.data(), column.rows.size(), d, r.data(), lower_);
     }
 
     const L1Columns& columns_;
@@ -312,6 +246,7 @@ class L1Subproblem {
     std::vector<double> direction_, penalties_, aim_, change_, old_, old_r_;
     std::vector<char> curved_;
     double violation_ = 0.0;
+    std::int64_t epochs_ = 0;
     bool careful_ = false;
     Random random_;
 };

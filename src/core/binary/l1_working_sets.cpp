@@ -1,7 +1,8 @@
 // Coordinate descent over working sets for |w|_1 (Johnson & Guestrin 2015; Massias, Gramfort & Salmon 2018). A
-// certificate over all features gives feasible dual variables by scaling those of the slacks, and the distance of each
-// feature to its constraint: the nearest ones are the next working set. Features farther from it than the gap allows
-// any optimum to be (Gap Safe screening, Ndiaye et al. 2017) are set aside for good.
+// certificate over all features gives feasible dual variables by scaling those of the slacks, and the conditions that
+// are violated: their features and those in use are the next working set. Features that no optimum uses, as the gap
+// proves (Gap Safe screening, Ndiaye et al. 2017), are set aside for good. Where features are many, C comes up in
+// steps, and proximal steps over the rows take turns with the descent: they find the dual variables.
 #include "binary/l1_working_sets.hpp"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "binary/free_bias.hpp"
 #include "binary/l1_columns.hpp"
+#include "binary/l1_proximal.hpp"
 #include "binary/l1_subproblem.hpp"
 #include "run/reached.hpp"
 
@@ -29,8 +31,9 @@ class WorkingSets {
           options_(options),
           limits_(limits),
           monitor_(monitor),
-          columns_(problem_, scales(), monitor),
+          columns_(scales(), problem_.features() + 1),
           sub_(columns_, problem.loss.lower_per_C == 0.0 ? 0.0 : -infinity, problem.bias.free, limits.seed, monitor),
+          proximal_(problem_, limits.seed, monitor),
           screened_(problem.features() + 1) {}
 
     Outcome run() {
@@ -38,36 +41,55 @@ class WorkingSets {
         slack_.resize(problem_.size());
         sub_.b.resize(problem_.size());
         sub_.r.resize(problem_.size());
-        std::int64_t epochs = 0;
+        const double pass = static_cast<double>(problem_.rows.stored() + problem_.size());
+        double credit = 0.0;
         for (std::int64_t round = 0;; ++round) {
-            const bool last = monitor_.look() || epochs >= limits_.max_iter || stalled_ >= most_stalled;
+            const bool last = monitor_.look() || epochs_ >= limits_.max_iter || stalled_ >= most_stalled;
             const double before = state_.bounds.gap();
             certify();
-            const bool converged = reached(state_, limits_.tol, monitor_);
-            monitor_.report(epochs, static_cast<double>(epochs), in_use(), state_.bounds);
+            bool converged = reached(state_, limits_.tol, monitor_);
+            if (!converged && !last && !few_ && credit >= 2.0 * static_cast<double>(proximal_epochs) * pass) {
+                credit = 0.0;
+                ascend();
+                converged = reached(state_, limits_.tol, monitor_);
+            }
+            monitor_.report(epochs_, static_cast<double>(epochs_), in_use(), state_.bounds);
             if (converged || last || monitor_.ended()) {
                 const Exit limit = stalled_ >= most_stalled ? Exit::budget : Exit::max_iter;
-                return {converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : limit, epochs};
+                return {converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : limit, epochs_};
             }
-            stalled_ = round > 0 && !(state_.bounds.gap() < before) ? stalled_ + 1 : 0;
-            const double gap = state_.bounds.primal() - state_.bounds.dual();
-            if (options_.screening) {
-                screen(gap);
+            const bool on_path = next_strength(round);
+            stalled_ = !on_path && round > 0 && !(state_.bounds.gap() < before) ? stalled_ + 1 : 0;
+            if (options_.screening && state_.bounds.gap() < screening_gap) {
+                screen(state_.bounds.primal() - state_.bounds.dual());
             }
             choose();
-            if (!columns_.fetch(problem_, set_, monitor_)) {
+            if ((round == 0 && !columns_.fetch(problem_, violated(1.0), monitor_)) ||
+                !columns_.fetch(problem_, set_, monitor_)) {
                 continue;
             }
-            const double goal = std::max(limits_.tol * std::abs(state_.bounds.primal()), 0.0);
-            epochs += sub_.descend(set_, 0.3 * goal, share_of_violation * violation_,
-                                   std::min(most_epochs, limits_.max_iter - epochs));
+            const bool newton = !on_path && (few_ || state_.bounds.gap() < newton_gap);
+            const double work = sub_.descend(set_, share_of_violation * violation_, most_passes * pass,
+                                             std::min(few_      ? few_epochs
+                                                      : on_path ? path_epochs
+                                                                : most_epochs,
+                                                      limits_.max_iter - epochs_),
+                                             newton);
+            epochs_ += sub_.epochs();
+            credit = on_path ? 0.0 : credit + work;
         }
     }
 
   private:
-    static constexpr double share_of_violation = 0.5;  // of all features, to which a working set is solved
+    static constexpr double share_of_violation = 0.1;  // of all features, to which a working set is solved
     static constexpr std::int64_t most_epochs = 60;    // for one working set
-    static constexpr std::size_t smallest_set = 128;
+    static constexpr std::int64_t path_epochs = 4;     // for one value of C on the way
+    static constexpr std::int64_t few_epochs = 2;      // before a Newton step over few features
+    static constexpr double path_factor = 3.0;         // from one value of C to the next
+    static constexpr double most_passes = 10.0;        // over as many entries as the matrix has, for one working set
+    static constexpr std::int64_t proximal_epochs = 5;
+    static constexpr double softness = 0.3;  // of a proximal step, in units of |w|_1 / |w|^2
+    static constexpr double screening_gap = 0.01, newton_gap = 0.05;
     static constexpr int most_stalled = 30;
 
     // Rows are measured in units of 1 / sqrt(D_ii).
@@ -87,6 +109,62 @@ class WorkingSets {
             std::count_if(sub_.w.begin(), sub_.w.end(), [](double value) { return value != 0.0; }));
     }
 
+    // Without weights to start from, C comes up in steps: few features are in use while it is small, and each value
+    // starts near its optimum. Whether the next one is still below.
+    bool next_strength(std::int64_t round) {
+        if (round == 0) {
+            const bool cold =
+                !few_ && std::all_of(sub_.w.begin(), sub_.w.begin() + static_cast<std::ptrdiff_t>(sub_.w.size() - 1),
+                                     [](double value) { return value == 0.0; });
+            sub_.strength = cold ? state_.regulariser().dual_norm(sums_) : 1.0;
+        }
+        sub_.strength = std::max(sub_.strength / path_factor, 1.0);
+        return sub_.strength > 1.0;
+    }
+
+    // A proximal step around the weights: its variables are offered, its weights taken where they are better.
+    void ascend() {
+        if (proximal_.alpha.empty()) {
+            proximal_.alpha.resize(problem_.size());
+            for (std::size_t i = 0; i < problem_.size(); ++i) {
+                const Variable& v = problem_.variables[i];
+                proximal_.alpha[i] = v.takes_part() ? problem_.loss.slope(slack_[i], v.C()) : 0.0;
+            }
+        }
+        double length = 0.0, square = 0.0;
+        for (std::size_t j = 0; j < problem_.features(); ++j) {
+            length += std::abs(sub_.w[j]);
+            square += sub_.w[j] * sub_.w[j];
+        }
+        if (!(square > 0.0)) {
+            return;
+        }
+        const double before = state_.bounds.primal();
+        std::vector<double> sums;
+        const std::int64_t epochs = std::min(proximal_epochs, limits_.max_iter - epochs_);
+        proximal_.step(sub_.w, softness * length / square, epochs, sums);
+        epochs_ += epochs;
+        problem_.assign(proximal_.alpha);
+        if (problem_.bias.free) {
+            balance(problem_);
+            problem_.sum_rows(sums);
+        }
+        state_.offer_variables(problem_, sums);
+        if (monitor_.ended()) {
+            return;
+        }
+        std::vector<double> w = proximal_.w;
+        w.swap(sub_.w);
+        std::vector<double> old_slack = slack_, old_sums = sums_, old_r = sub_.r;
+        certify();
+        if (!(state_.bounds.primal() < before)) {
+            sub_.w.swap(w);
+            slack_.swap(old_slack);
+            sums_.swap(old_sums);
+            sub_.r.swap(old_r);
+        }
+    }
+
     // Both bounds at the weights as they are, and what the sub-problem needs: slacks without the rounding errors of
     // many steps.
     void certify() {
@@ -100,7 +178,7 @@ class WorkingSets {
             balance(problem_);
         }
         problem_.sum_rows(sums_);
-        factor_ = state_.offer_variables(problem_, sums_);
+        state_.offer_variables(problem_, sums_);
         for (std::size_t i = 0; i < problem_.size(); ++i) {
             const Variable& v = problem_.variables[i];
             const double scale = unit(v);
@@ -142,53 +220,47 @@ class WorkingSets {
     // No optimum of the scaled variables is farther from those of the best bound than sqrt(2 gap), so that the sum of a
     // feature moves by at most that times its norm.
     void screen(double gap) {
+        if (squares_.empty()) {
+            squares_ = columns_.all_squares(problem_, monitor_);
+        }
+        problem_.assign(state_.bounds.variables());
+        std::vector<double> sums;
+        problem_.sum_rows(sums);
         const double radius = std::sqrt(2.0 * std::max(gap, 0.0));
         for (std::size_t j = 0; j < problem_.features(); ++j) {
-            if (!screened_[j] && factor_ * std::abs(sums_[j]) + std::sqrt(columns_.square(j)) * radius < 1.0 - 1e-9 &&
-                sub_.w[j] == 0.0) {
-                screened_[j] = true;
-            }
+            screened_[j] =
+                screened_[j] || (sub_.w[j] == 0.0 && std::abs(sums[j]) + std::sqrt(squares_[j]) * radius < 1.0 - 1e-9);
         }
     }
 
-    // The features in use, and as many more of those nearest to their constraints.
+    // The features that would leave zero with so much strength of the norm. With one, at the first weights, these are
+    // most of those that are ever needed.
+    std::vector<std::uint32_t> violated(double strength) const {
+        std::vector<std::uint32_t> features;
+        for (std::size_t j = 0; j < problem_.features(); ++j) {
+            if (std::abs(sums_[j]) > strength) {
+                features.push_back(static_cast<std::uint32_t>(j));
+            }
+        }
+        return features;
+    }
+
+    // The features in use, and those whose conditions are violated.
     void choose() {
         const std::size_t features = problem_.features();
         set_.clear();
-        ranked_.clear();
         violation_ = 0.0;
-        std::size_t violated = 0;
         for (std::size_t j = 0; j < features; ++j) {
-            const double own = L1Subproblem::violation(sub_.w[j], sums_[j], 1.0);
+            const double own = L1Subproblem::violation(sub_.w[j], sums_[j], sub_.strength);
             violation_ = std::max(violation_, own);
-            violated += own > 0.0 ? 1 : 0;
-            if (sub_.w[j] != 0.0) {
+            if (sub_.w[j] != 0.0 || (own > 0.0 && !screened_[j])) {
                 set_.push_back(static_cast<std::uint32_t>(j));
-            } else if (!screened_[j] && columns_.square(j) > 0.0) {
-                const double distance = (1.0 - factor_ * std::abs(sums_[j])) / std::sqrt(columns_.square(j));
-                ranked_.push_back({distance, static_cast<std::uint32_t>(j)});
             }
         }
-        const std::size_t more = std::min(std::max({smallest_set, set_.size(), violated / 4}), ranked_.size());
-        if (more < ranked_.size()) {
-            std::nth_element(ranked_.begin(), ranked_.begin() + static_cast<std::ptrdiff_t>(more), ranked_.end());
-        }
-        for (std::size_t p = 0; p < more; ++p) {
-            set_.push_back(ranked_[p].feature);
-        }
-        std::sort(set_.begin(), set_.end());
         if (problem_.bias.value != 0.0) {
             set_.push_back(static_cast<std::uint32_t>(features));
         }
     }
-
-    struct Ranked {
-        double distance;
-        std::uint32_t feature;
-        bool operator<(const Ranked& other) const {
-            return distance != other.distance ? distance < other.distance : feature < other.feature;
-        }
-    };
 
     L1State& state_;
     BinaryProblem<Rows> problem_;
@@ -197,11 +269,13 @@ class WorkingSets {
     Monitor& monitor_;
     L1Columns columns_;
     L1Subproblem sub_;
+    L1Proximal<Rows> proximal_;
     std::vector<char> screened_;
-    std::vector<double> slack_, sums_;
+    std::vector<double> slack_, sums_, squares_;
     std::vector<std::uint32_t> set_;
-    std::vector<Ranked> ranked_;
-    double factor_ = 0.0, violation_ = 0.0;
+    double violation_ = 0.0;
+    std::int64_t epochs_ = 0;
+    bool few_ = problem_.features() <= L1Newton::largest_matrix;
     int stalled_ = 0;
 };
 

@@ -67,6 +67,57 @@ MAXMARGIN_INLINE void products_loop(const double* four, const double* two, std::
     }
 }
 
+// Four rows at a time. Which of them count is a mask: as a jump it would be mispredicted all the time.
+using FourRows = double MAXMARGIN_VECTOR(4 * sizeof(double), 8);
+using FourMasks = std::int64_t MAXMARGIN_VECTOR(4 * sizeof(double), 8);
+
+MAXMARGIN_INLINE double slope_loop(const std::uint32_t* rows, const double* x, std::size_t n, const double* r,
+                                   double lower, double& squares) {
+    const FourRows limit = {lower, lower, lower, lower};
+    FourRows sums = {}, square_sums = {};
+    std::size_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        const FourRows value = {r[rows[k]], r[rows[k + 1]], r[rows[k + 2]], r[rows[k + 3]]};
+        const FourRows own = *reinterpret_cast<const FourRows*>(x + k);
+        const FourMasks above = value > limit;
+        sums += reinterpret_cast<FourRows>(reinterpret_cast<FourMasks>(value) & above) * own;
+        square_sums += reinterpret_cast<FourRows>(reinterpret_cast<FourMasks>(own) & above) * own;
+    }
+    double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    squares = (square_sums[0] + square_sums[1]) + (square_sums[2] + square_sums[3]);
+    for (; k < n; ++k) {
+        const double value = r[rows[k]];
+        if (value > lower) {
+            sum += value * x[k];
+            squares += x[k] * x[k];
+        }
+    }
+    return sum;
+}
+
+MAXMARGIN_INLINE double move_loop(const std::uint32_t* rows, const double* x, std::size_t n, double d, double* r,
+                                  double lower) {
+    const FourRows limit = {lower, lower, lower, lower}, step = {d, d, d, d};
+    FourRows sums = {};
+    std::size_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        FourRows value = {r[rows[k]], r[rows[k + 1]], r[rows[k + 2]], r[rows[k + 3]]};
+        const FourRows own = *reinterpret_cast<const FourRows*>(x + k);
+        value -= step * own;
+        for (std::size_t q = 0; q < 4; ++q) {
+            r[rows[k + q]] = value[q];
+        }
+        const FourMasks above = value > limit;
+        sums += reinterpret_cast<FourRows>(reinterpret_cast<FourMasks>(value) & above) * own;
+    }
+    double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    for (; k < n; ++k) {
+        const double value = r[rows[k]] -= d * x[k];
+        sum += value > lower ? value * x[k] : 0.0;
+    }
+    return sum;
+}
+
 // In blocks, and as three loops, because these are what vectorises.
 MAXMARGIN_INLINE double reach_loop(double score, double weight, const double* scores, const double* weights,
                                    double* net, std::size_t n) {
@@ -180,6 +231,15 @@ MAXMARGIN_CLONES void count_characters(const char* text, std::size_t n, char a, 
         count_a += text[i] == a;
         count_b += text[i] == b;
     }
+}
+
+MAXMARGIN_BLOCK_CLONES double column_slope(const std::uint32_t* rows, const double* x, std::size_t n, const double* r,
+                                           double lower, double& squares) {
+    return slope_loop(rows, x, n, r, lower, squares);
+}
+MAXMARGIN_BLOCK_CLONES double column_move(const std::uint32_t* rows, const double* x, std::size_t n, double d,
+                                          double* r, double lower) {
+    return move_loop(rows, x, n, d, r, lower);
 }
 
 }  // namespace maxmargin

@@ -25,6 +25,13 @@ void dense_products(const double* four, const double* two, std::size_t stride, s
 // The sum of the weights of those scores that are within reach, score - scores[k] < 1; `weight` is taken off their net.
 double reach(double score, double weight, const double* scores, const double* weights, double* net, std::size_t n);
 
+// Of a sparse column with entries x[k] in distinct rows: the sum of r[rows[k]] * x[k] over rows with r > lower, and the
+// sum of the squares x[k]^2 there.
+double column_slope(const std::uint32_t* rows, const double* x, std::size_t n, const double* r, double lower,
+                    double& squares);
+// r[rows[k]] -= d * x[k], and the same sum afterwards.
+double column_move(const std::uint32_t* rows, const double* x, std::size_t n, double d, double* r, double lower);
+
 // The largest of n indices read as unsigned numbers.
 std::uint64_t largest_index(const std::int32_t* indices, std::size_t n);
 std::uint64_t largest_index(const std::int64_t* indices, std::size_t n);

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WorkingSets(Method):
-    """Working sets of features, each solved by coordinate descent with extrapolation.
+    """Working sets of features, each solved by coordinate descent; dual variables come from proximal steps over rows.
 
     Parameters
     ----------
