@@ -26,7 +26,7 @@ constexpr std::size_t smallest_working_set = 500;  // rows, or a share of all
 constexpr std::size_t rows_per_member = 512;
 constexpr double rounding = 1e-14;               // of plain sums
 constexpr double inner_share = 0.01;             // of its gap to which a working set is solved
-constexpr double nearly_solved = 1e-6;           // gaps from which on a smaller share pays
+constexpr double nearly_solved = 1e-6;           // relative gap from which on a working set is solved to the tolerance
 constexpr double too_many_unproved = 1.0 / 3.0;  // a share of the rows from which on all are scored
 constexpr std::int64_t most_stalls = 20;         // rounds in which the gap does not fall to half
 
@@ -170,7 +170,7 @@ class ActiveSet {
         std::int64_t stalls = 0;
         for (std::int64_t round = 1;; ++round) {
             const double size = dense_dot(w_.data(), w_.data(), w_.size());
-            const double share = best <= nearly_solved * size ? 1e-3 * inner_share : inner_share;
+            const double share = best <= nearly_solved * size ? 0.0 : inner_share;
             const bool goes_on = working_.solve(0.5 * size * target, share, is_all);
             for (const WorkingRow& member : working_.members) {
                 list.alphas[member.position] = member.alpha;

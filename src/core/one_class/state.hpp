@@ -52,6 +52,7 @@ class OneClassState {
   private:
     double primal_of(const std::vector<double>& w) const;
     double dual_of(const std::vector<double>& alphas) const;
+    double plain_dual_of(const std::vector<double>& alphas) const;
 
     const AnyRows& rows_;
 };
