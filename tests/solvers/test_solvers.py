@@ -336,7 +336,7 @@ def test_a_worse_later_stage_never_replaces_a_better_earlier_one():
     assert good.converged
     again = solve(problem, solver="newton", tol=1e-12, start=good, max_iter=1)
     assert again.certificate.gap <= good.certificate.gap * (1 + 1e-9)
-    easier = BinaryProblem(30 * X, y, 1e-3, loss="hinge", bias=1.0)  # for which "auto" begins with "dcd"
+    easier = BinaryProblem(30 * X, y, 1.5e-4, loss="hinge", bias=1.0)  # for which "auto" begins with "dcd"
     stopped = solve(easier, tol=1e-12, callback=lambda report, _: report.solver == "newton")
     assert stopped.certificate.gap <= min(report.gap for report in stopped.history if report.solver == "dcd") + 1e-12
 
