@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from maxmargin.solvers.solve import solve
     from maxmargin.training.svm_path import Path, svm_path
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "ActiveSet": "maxmargin.solvers.active_set",
