@@ -333,7 +333,7 @@ def test_one_problem_over_all_classes_from_training_to_prediction(digits, comman
     assert code == 0
     facts = json.loads(out)
     assert facts["gap"] <= 1e-3
-    assert facts["solver"] == "sdm+newton"
+    assert facts["solver"] == "sdm"
     X, y = load_svmlight("digits.svm")
     model = LinearSVC(multi_class=multi_class, random_state=0).fit(X, y)
     loaded = load_model("digits.mm")

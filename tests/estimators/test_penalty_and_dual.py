@@ -33,7 +33,7 @@ def three_classes(seed=1, rows=90, features=5):
 
 
 def test_dual_and_primal_methods_are_those_of_the_papers():
-    assert sorted(DUAL) == ["avsf", "dcd", "eg", "online", "sdm"]
+    assert sorted(DUAL) == ["active_set", "avsf", "dcd", "eg", "online", "sdm"]
     assert sorted(PRIMAL) == ["cutting_plane", "newton", "pcd", "pegasos", "working_sets"]
 
 
