@@ -135,7 +135,8 @@ def measure(cell: Cell, rival: Rival, limit: float, our_limit: float, repeats: i
     rounds = 1
     while rounds < repeats and (theirs + ours) * rounds < 4.0 and not math.isnan(tol):
         rounds += 1
-        theirs = min(theirs, within(limit, train)[0])
+        again = within(limit, train)
+        theirs = theirs if again is None else min(theirs, again[0])
         ours = min(ours, cell.fit(tol, our_limit)[0])
     error = (target - float(np.sum(model.dual_objective_))) / abs(target)
     return {

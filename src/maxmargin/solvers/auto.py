@@ -56,7 +56,9 @@ if TYPE_CHECKING:
 #: With more features the Hessian is never a matrix (``most_dense`` in newton.cpp).
 MOST_NEWTON_FEATURES = 1024
 #: Mean eigenvalues of the Hessian of the losses, curved ones and the hinge, up to which "dcd" goes first.
-DCD_EIGENVALUE = {True: 100.0, False: 300.0}
+DCD_EIGENVALUE = {True: 100.0, False: 2000.0}
+#: With so many rows for each weight Newton's method begins with a tenth of them, and the hinge is easy up to less.
+ROWS_PER_SAMPLED, SAMPLED_EIGENVALUE = 200, 300.0
 #: With many features, a problem with at most this ``C * mean(Q_ii)`` is easy for "dcd".
 EASY = 40.0
 #: The work that "dcd" gets on easy problems, in passes over the data (an epoch is at most two).
@@ -197,7 +199,10 @@ class Auto(Method):
 
     def _few_features(self, problem: BinaryProblem, state: _core.BinaryState, run: Run) -> Plan:
         eigenvalue = float(problem.C.sum()) * _curvature(problem) / (problem.shape[1] * _scale(problem))
-        easy = eigenvalue <= DCD_EIGENVALUE[problem.loss.is_curved]
+        bound = DCD_EIGENVALUE[problem.loss.is_curved]
+        if problem.shape[0] >= ROWS_PER_SAMPLED * (problem.shape[1] + 1):
+            bound = min(bound, SAMPLED_EIGENVALUE)
+        easy = eigenvalue <= bound
         cost = newton_passes(problem)
         if problem.matrix.stored > SMALL and (easy or cost >= EXPENSIVE):
             dcd = DualCoordinateDescent(shrinking=self.shrinking)
