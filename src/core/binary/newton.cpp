@@ -107,7 +107,8 @@ class Newton {
     // Of the tolerance: what a step promises where only the dual value is missing, by conjugate gradients and with a
     // matrix, whose next step mostly brings it.
     static constexpr double little = 0.1, very_little = 1e-4;
-    // Rows of a sample for each weight, and for each of which one is taken at the least; its steps.
+    // A sample has so many rows for each weight, so many at the least, and one row in so many at the least. The hinge
+    // is narrowed on it only where it is a small share of the rows.
     static constexpr std::size_t rows_per_weight = 20, least_sample = 1000, most_rows_per_sampled = 64,
                                  worth_narrowing = 10;
     static constexpr int most_sample_steps = 20;
