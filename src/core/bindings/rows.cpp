@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "bindings/arrays.hpp"
@@ -25,12 +26,15 @@ PyRows csr_rows(const AnyVector& values, const AnyVector& indices, const AnyVect
     if (starts.size() == 0) {
         throw std::invalid_argument("the row pointers (indptr) of X are empty");
     }
+    if (features >= ColumnIndices::too_many) {
+        throw std::invalid_argument("X has " + std::to_string(features) + " columns; at most " +
+                                    std::to_string(ColumnIndices::too_many - 1) + " are supported");
+    }
     const std::size_t rows = starts.size() - 1;
     const std::size_t stored = std::min(values.size(), indices.size());
     const auto from = with_integers(starts, [](auto* s) { return RowStarts(s); });
-    const auto own = with_floats(values, [&](auto* x) {
-        return with_integers(indices, [&](auto* j) { return UserRows(CsrRows(x, j, from, rows, features)); });
-    });
+    const auto columns = with_integers(indices, [](auto* j) { return ColumnIndices(j); });
+    const auto own = with_floats(values, [&](auto* x) { return UserRows(CsrRows(x, columns, from, rows, features)); });
     {
         nb::gil_scoped_release unlocked;
         with_integers(indices, [&](auto* j) {

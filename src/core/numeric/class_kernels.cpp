@@ -8,9 +8,6 @@
 namespace maxmargin {
 namespace {
 
-using I32 = std::int32_t;
-using I64 = std::int64_t;
-
 // Four doubles that may lie anywhere.
 using Block = double MAXMARGIN_VECTOR(32, 8);
 static_assert(sizeof(Block) == class_block * sizeof(double));
@@ -135,10 +132,9 @@ MAXMARGIN_INLINE void add_loop(const Value* values, FeatureOf feature, std::size
 }
 
 // The feature of the k-th stored entry of a row.
-template <class Index>
 struct SparseFeature {
-    const Index* indices;
-    MAXMARGIN_ALWAYS_INLINE std::size_t operator()(std::size_t k) const { return static_cast<std::size_t>(indices[k]); }
+    ColumnIndices indices;
+    MAXMARGIN_ALWAYS_INLINE std::size_t operator()(std::size_t k) const { return indices[k]; }
 };
 struct DenseFeature {
     MAXMARGIN_ALWAYS_INLINE std::size_t operator()(std::size_t k) const { return k; }
@@ -165,22 +161,22 @@ MAXMARGIN_BLOCK_CLONES double sum_above(const double* scores, std::size_t width,
 }
 
 // The attribute that compiles a function for several instruction sets goes with each function, not with a template.
-#define MAXMARGIN_SPARSE_KERNELS(Value, Index)                                                                        \
-    template <>                                                                                                       \
-    MAXMARGIN_BLOCK_CLONES void class_scores(const Value* x, const Index* j, std::size_t n, const double* w,          \
-                                             std::size_t k, double* scores) {                                         \
-        scores_loop(x, SparseFeature<Index>{j}, n, w, k, scores);                                                     \
-    }                                                                                                                 \
-    template <>                                                                                                       \
-    MAXMARGIN_BLOCK_CLONES void some_class_scores(const Value* x, const Index* j, std::size_t n, const double* w,     \
-                                                  std::size_t k, const std::uint32_t* c, std::size_t m,               \
-                                                  double* scores) {                                                   \
-        some_scores_loop(x, SparseFeature<Index>{j}, n, w, k, c, m, scores);                                          \
-    }                                                                                                                 \
-    template <>                                                                                                       \
-    MAXMARGIN_BLOCK_CLONES void add_to_classes(const Value* x, const Index* j, std::size_t n, const std::uint32_t* c, \
-                                               const double* changes, std::size_t m, double* w, std::size_t k) {      \
-        add_loop(x, SparseFeature<Index>{j}, n, c, changes, m, w, k);                                                 \
+#define MAXMARGIN_SPARSE_KERNELS(Value)                                                                                \
+    template <>                                                                                                        \
+    MAXMARGIN_BLOCK_CLONES void class_scores(const Value* x, ColumnIndices j, std::size_t n, const double* w,          \
+                                             std::size_t k, double* scores) {                                          \
+        scores_loop(x, SparseFeature{j}, n, w, k, scores);                                                             \
+    }                                                                                                                  \
+    template <>                                                                                                        \
+    MAXMARGIN_BLOCK_CLONES void some_class_scores(const Value* x, ColumnIndices j, std::size_t n, const double* w,     \
+                                                  std::size_t k, const std::uint32_t* c, std::size_t m,                \
+                                                  double* scores) {                                                    \
+        some_scores_loop(x, SparseFeature{j}, n, w, k, c, m, scores);                                                  \
+    }                                                                                                                  \
+    template <>                                                                                                        \
+    MAXMARGIN_BLOCK_CLONES void add_to_classes(const Value* x, ColumnIndices j, std::size_t n, const std::uint32_t* c, \
+                                               const double* changes, std::size_t m, double* w, std::size_t k) {       \
+        add_loop(x, SparseFeature{j}, n, c, changes, m, w, k);                                                         \
     }
 #define MAXMARGIN_DENSE_KERNELS(Value)                                                                                 \
     template <>                                                                                                        \
@@ -198,10 +194,8 @@ MAXMARGIN_BLOCK_CLONES double sum_above(const double* scores, std::size_t width,
                                                std::size_t m, double* w, std::size_t k) {                              \
         add_loop(x, DenseFeature{}, n, c, d, m, w, k);                                                                 \
     }
-MAXMARGIN_SPARSE_KERNELS(float, I32)
-MAXMARGIN_SPARSE_KERNELS(float, I64)
-MAXMARGIN_SPARSE_KERNELS(double, I32)
-MAXMARGIN_SPARSE_KERNELS(double, I64)
+MAXMARGIN_SPARSE_KERNELS(float)
+MAXMARGIN_SPARSE_KERNELS(double)
 MAXMARGIN_DENSE_KERNELS(float)
 MAXMARGIN_DENSE_KERNELS(double)
 

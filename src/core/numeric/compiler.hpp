@@ -16,6 +16,8 @@
 #define MAXMARGIN_PREFETCH(address) static_cast<void>(address)
 #define MAXMARGIN_PREFETCH_TO_WRITE(address) static_cast<void>(address)
 #endif
+// After a type of numbers: it may be read where another type was written.
+#define MAXMARGIN_MAY_ALIAS __attribute__((may_alias))
 // After a type of numbers: a vector of so many bytes, which may lie at any multiple of an alignment.
 #define MAXMARGIN_VECTOR(bytes, alignment) __attribute__((vector_size(bytes), aligned(alignment), may_alias))
 #define MAXMARGIN_INLINE inline MAXMARGIN_ALWAYS_INLINE

@@ -98,24 +98,21 @@ MAXMARGIN_INLINE void dense_loop(const Value* values, std::size_t rows, std::siz
     }
 }
 
-template <class Value, class Index>
-MAXMARGIN_INLINE void sparse_loop(const Value* values, const Index* indices, std::size_t n, const double* weights,
+template <class Value>
+MAXMARGIN_INLINE void sparse_loop(const Value* values, ColumnIndices indices, std::size_t n, const double* weights,
                                   const double* intercepts, std::size_t classes, double* scores) {
-    auto feature = [indices](std::size_t k) { return static_cast<std::size_t>(indices[k]); };
+    auto feature = [indices](std::size_t k) { return indices[k]; };
     all_classes<1, 8>(values, n, feature, n, weights, intercepts, classes, scores);
 }
-
-using I32 = std::int32_t;
-using I64 = std::int64_t;
 
 }  // namespace
 
 // See class_kernels.cpp for why these are macros.
-#define MAXMARGIN_SPARSE_SCORES(Value, Index)                                                                 \
-    template <>                                                                                               \
-    MAXMARGIN_BLOCK_CLONES void sparse_scores(const Value* x, const Index* j, std::size_t n, const double* w, \
-                                              const double* b, std::size_t classes, double* scores) {         \
-        sparse_loop(x, j, n, w, b, classes, scores);                                                          \
+#define MAXMARGIN_SPARSE_SCORES(Value)                                                                         \
+    template <>                                                                                                \
+    MAXMARGIN_BLOCK_CLONES void sparse_scores(const Value* x, ColumnIndices j, std::size_t n, const double* w, \
+                                              const double* b, std::size_t classes, double* scores) {          \
+        sparse_loop(x, j, n, w, b, classes, scores);                                                           \
     }
 #define MAXMARGIN_DENSE_SCORES(Value)                                                                          \
     template <>                                                                                                \
@@ -123,10 +120,8 @@ using I64 = std::int64_t;
                                              const double* b, std::size_t classes, double* scores) {           \
         dense_loop(x, rows, n, w, b, classes, scores);                                                         \
     }
-MAXMARGIN_SPARSE_SCORES(float, I32)
-MAXMARGIN_SPARSE_SCORES(float, I64)
-MAXMARGIN_SPARSE_SCORES(double, I32)
-MAXMARGIN_SPARSE_SCORES(double, I64)
+MAXMARGIN_SPARSE_SCORES(float)
+MAXMARGIN_SPARSE_SCORES(double)
 MAXMARGIN_DENSE_SCORES(float)
 MAXMARGIN_DENSE_SCORES(double)
 

@@ -5,11 +5,13 @@
 
 #include <cstddef>
 
+#include "numeric/column_indices.hpp"
+
 namespace maxmargin {
 
 // A sparse row with n stored entries.
-template <class Value, class Index>
-void sparse_scores(const Value* values, const Index* indices, std::size_t n, const double* weights,
+template <class Value>
+void sparse_scores(const Value* values, ColumnIndices indices, std::size_t n, const double* weights,
                    const double* intercepts, std::size_t classes, double* scores);
 
 // `rows` dense rows of n values, one after the other, and so are their scores.

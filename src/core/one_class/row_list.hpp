@@ -19,14 +19,13 @@
 namespace maxmargin {
 
 // w.x_i; the sum of squares is |x_i|^2 where the indices of the row increase.
-template <class Value, class Index>
-double score_and_square(const CsrView<Value, Index>& view, std::size_t i, const double* w, double& square,
-                        bool& increases) {
+template <class Value>
+double score_and_square(const CsrView<Value>& view, std::size_t i, const double* w, double& square, bool& increases) {
     constexpr std::size_t long_row = 32;
     const std::size_t first = view.starts[i], last = view.starts[i + 1];
     if (last - first >= long_row) {
         square = dense_squared_norm(view.values + first, last - first);
-        increases &= count_falls(view.indices + first, last - first) == 0;
+        increases &= (view.indices + first).falls(last - first) == 0;
         return view.dot(i, w);
     }
     double squares[2] = {0.0, 0.0};

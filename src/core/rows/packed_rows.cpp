@@ -20,13 +20,12 @@ namespace {
 constexpr std::size_t ahead = 32;  // entries whose columns are fetched before their turn
 
 // A counting sort of the columns that occur more than once, by falling frequency.
-template <class Index>
-ColumnOrder order_columns(const Index* columns, std::size_t stored, std::size_t features) {
+ColumnOrder order_columns(ColumnIndices columns, std::size_t stored, std::size_t features) {
     constexpr std::uint32_t most_counted = 1 << 16;  // columns that occur more often are alike
     std::vector<std::uint32_t> counts(features);
     for (std::size_t k = 0; k < stored; ++k) {
-        MAXMARGIN_PREFETCH_TO_WRITE(&counts[static_cast<std::size_t>(columns[std::min(k + ahead, stored - 1)])]);
-        ++counts[static_cast<std::size_t>(columns[k])];
+        MAXMARGIN_PREFETCH_TO_WRITE(&counts[columns[std::min(k + ahead, stored - 1)]]);
+        ++counts[columns[k]];
     }
     ColumnOrder order;
     std::vector<std::uint32_t> columns_with(most_counted + 1), place(most_counted + 1);
@@ -63,8 +62,7 @@ bool seems_float(const CsrRows& rows) {
 }  // namespace
 
 PackedRows::PackedRows(const CsrRows& rows, bool exact) : size_(rows.size()) {
-    const ColumnOrder columns =
-        rows.with_view([&](const auto& view) { return order_columns(view.indices, rows.stored(), rows.features()); });
+    const ColumnOrder columns = order_columns(rows.indices(), rows.stored(), rows.features());
     rows_ = make_huge_array<Row>(size_ + 1);
     near_ = make_huge_array<std::uint16_t>(columns.near + 1);
     far_ = make_huge_array<std::uint32_t>(columns.far + 1);
@@ -91,7 +89,7 @@ void PackedRows::fill(const CsrRows& rows, const ColumnOrder& columns, HugeArray
     for (std::size_t i = 0; i < size_; ++i) {
         rows_[i] = at;
         later.resize(std::max(later.size(), rows.stored(i) + 1));
-        rows_[i].folded = rows.with_row(i, [&](auto* x, auto* indices, std::size_t count) {
+        rows_[i].folded = rows.with_row(i, [&](auto* x, ColumnIndices indices, std::size_t count) {
             return add_row(x, indices, count, at, values.get() + at.start, later.data());
         });
     }
@@ -100,8 +98,8 @@ void PackedRows::fill(const CsrRows& rows, const ColumnOrder& columns, HugeArray
 
 // Of which kind an entry is cannot be foretold, so each is written as all three and stays as one. Returns the length of
 // what is folded.
-template <class Value, class Given, class Index>
-double PackedRows::add_row(const Given* x, const Index* columns, std::size_t count, Row& at, Value* values,
+template <class Value, class Given>
+double PackedRows::add_row(const Given* x, ColumnIndices columns, std::size_t count, Row& at, Value* values,
                            Value* later) {
     const std::uint32_t* rank = rank_.data();
     std::uint16_t* near = near_.get() + at.near;
@@ -112,7 +110,7 @@ double PackedRows::add_row(const Given* x, const Index* columns, std::size_t cou
     bool exact = true;
     for (std::size_t k = 0; k < count; ++k) {
         MAXMARGIN_PREFETCH(rank + columns[std::min(k + ahead, count - 1)]);
-        const auto j = static_cast<std::size_t>(columns[k]);
+        const std::size_t j = columns[k];
         const std::uint32_t own = rank[j];
         const auto value = static_cast<Value>(x[k]);
         const bool is_near = own < ColumnOrder::most_near, is_alone = own == no_column;

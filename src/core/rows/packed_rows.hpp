@@ -106,8 +106,8 @@ class PackedRows {
 
     template <class Value>
     void fill(const CsrRows& rows, const ColumnOrder& columns, HugeArray<Value>& values);
-    template <class Value, class Given, class Index>
-    double add_row(const Given* x, const Index* columns, std::size_t count, Row& at, Value* values, Value* later);
+    template <class Value, class Given>
+    double add_row(const Given* x, ColumnIndices columns, std::size_t count, Row& at, Value* values, Value* later);
 
     template <class Value>
     struct View {

@@ -6,6 +6,33 @@
 
 namespace maxmargin {
 
+template <class Value>
+double wide_dot(const Value* values, ColumnIndices columns, std::size_t count, const double* w) {
+    double sums[4] = {};
+    std::size_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+        for (std::size_t r = 0; r < 4; ++r) {
+            sums[r] += static_cast<double>(values[k + r]) * w[columns[k + r]];
+        }
+    }
+    for (; k < count; ++k) {
+        sums[0] += static_cast<double>(values[k]) * w[columns[k]];
+    }
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+template <class Value>
+void wide_axpy(double a, const Value* values, ColumnIndices columns, std::size_t count, double* w) {
+    for (std::size_t k = 0; k < count; ++k) {
+        w[columns[k]] += a * static_cast<double>(values[k]);
+    }
+}
+
+template double wide_dot(const float*, ColumnIndices, std::size_t, const double*);
+template double wide_dot(const double*, ColumnIndices, std::size_t, const double*);
+template void wide_axpy(double, const float*, ColumnIndices, std::size_t, double*);
+template void wide_axpy(double, const double*, ColumnIndices, std::size_t, double*);
+
 double CsrRows::dot(std::size_t i, const double* w) const {
     return with_view([&](const auto& view) { return view.dot(i, w); });
 }
@@ -15,20 +42,21 @@ void CsrRows::axpy(std::size_t i, double a, double* w) const {
 }
 
 void CsrRows::class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const {
-    with_row(
-        i, [&](auto* x, auto* j, std::size_t count) { maxmargin::class_scores(x, j, count, weights, width, scores); });
+    with_row(i, [&](auto* x, ColumnIndices j, std::size_t count) {
+        maxmargin::class_scores(x, j, count, weights, width, scores);
+    });
 }
 
 void CsrRows::some_class_scores(std::size_t i, const double* weights, std::size_t width,
                                 std::span<const std::uint32_t> classes, double* scores) const {
-    with_row(i, [&](auto* x, auto* j, std::size_t count) {
+    with_row(i, [&](auto* x, ColumnIndices j, std::size_t count) {
         maxmargin::some_class_scores(x, j, count, weights, width, classes.data(), classes.size(), scores);
     });
 }
 
 void CsrRows::add_to_classes(std::size_t i, std::span<const std::uint32_t> classes, const double* changes,
                              double* weights, std::size_t width) const {
-    with_row(i, [&](auto* x, auto* j, std::size_t count) {
+    with_row(i, [&](auto* x, ColumnIndices j, std::size_t count) {
         maxmargin::add_to_classes(x, j, count, classes.data(), changes, classes.size(), weights, width);
     });
 }
@@ -36,8 +64,9 @@ void CsrRows::add_to_classes(std::size_t i, std::span<const std::uint32_t> class
 void CsrRows::scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
                      std::size_t classes, double* scores) const {
     for (std::size_t i = first; i < first + count; ++i, scores += classes) {
-        with_row(
-            i, [&](auto* x, auto* j, std::size_t n) { sparse_scores(x, j, n, weights, intercepts, classes, scores); });
+        with_row(i, [&](auto* x, ColumnIndices j, std::size_t n) {
+            sparse_scores(x, j, n, weights, intercepts, classes, scores);
+        });
     }
 }
 
@@ -47,14 +76,14 @@ void CsrRows::add_outers(std::span<const RowIndex> rows, const double* scales, S
         for (std::size_t n = 0; n < rows.size(); ++n) {
             const std::size_t start = starts_[rows[n]], count = starts_[rows[n] + 1] - start;
             const auto* x = view.values + start;
-            const auto* indices = view.indices + start;
+            const ColumnIndices indices = view.indices + start;
             bool rises = true;
             for (std::size_t k = 1; k < count; ++k) {
                 rises &= indices[k - 1] < indices[k];
             }
             for (std::size_t k = 0; k < count; ++k) {
                 const double v = scales[n] * static_cast<double>(x[k]);
-                const auto column = static_cast<std::size_t>(indices[k]);
+                const std::size_t column = indices[k];
                 double* own = A.row(column);
                 const bool is_own = column >= first && column < last;
                 if (is_own) {
@@ -67,7 +96,7 @@ void CsrRows::add_outers(std::span<const RowIndex> rows, const double* scales, S
                     continue;
                 }
                 for (std::size_t j = 0; j < k; ++j) {
-                    const auto other = static_cast<std::size_t>(indices[j]);
+                    const std::size_t other = indices[j];
                     const std::size_t larger = std::max(column, other);
                     if (larger >= first && larger < last) {
                         // A repeated index meets itself on the diagonal, where both halves of the pair land.
@@ -88,7 +117,8 @@ std::vector<double> CsrRows::squared_norms(Team* team) const {
     if (every_row_increases()) {
         Chunks(rows_, stored()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
             for (std::size_t i = begin; i < end; ++i) {
-                norms[i] = with_row(i, [](auto* x, auto*, std::size_t count) { return dense_squared_norm(x, count); });
+                norms[i] =
+                    with_row(i, [](auto* x, ColumnIndices, std::size_t count) { return dense_squared_norm(x, count); });
             }
         });
         return norms;
@@ -104,24 +134,22 @@ std::vector<double> CsrRows::squared_norms(Team* team) const {
 
 // One pass over all indices as if they were one row, and one over the places where rows meet.
 bool CsrRows::every_row_increases() const {
-    return with_view([this](const auto& view) {
-        const auto* indices = view.indices;
-        std::size_t falls = count_falls(indices, stored());
-        for (std::size_t i = 0; i < rows_; ++i) {
-            const std::size_t k = starts_[i];
-            falls -= k > 0 && k < starts_[i + 1] && indices[k - 1] >= indices[k] ? 1 : 0;
-        }
-        return falls == 0;
-    });
+    std::size_t falls = indices_.falls(stored());
+    for (std::size_t i = 0; i < rows_; ++i) {
+        const std::size_t k = starts_[i];
+        falls -= k > 0 && k < starts_[i + 1] && indices_[k - 1] >= indices_[k] ? 1 : 0;
+    }
+    return falls == 0;
 }
 
 bool CsrRows::equal(std::size_t i, std::size_t j) const {
     return with_view([&](const auto& view) {
-        const auto* values = view.values;
-        const auto* indices = view.indices;
-        const std::size_t first = starts_[i], last = starts_[i + 1], other = starts_[j];
-        return stored(i) == stored(j) && std::equal(indices + first, indices + last, indices + other) &&
-               std::equal(values + first, values + last, values + other);
+        const std::size_t first = starts_[i], other = starts_[j];
+        bool same = stored(i) == stored(j);
+        for (std::size_t k = 0; same && k < stored(i); ++k) {
+            same = indices_[first + k] == indices_[other + k] && view.values[first + k] == view.values[other + k];
+        }
+        return same;
     });
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "numeric/cholesky.hpp"
+#include "numeric/column_indices.hpp"
 #include "numeric/compiler.hpp"
 #include "numeric/row_entries.hpp"
 #include "numeric/simd.hpp"
@@ -60,11 +61,17 @@ void visit_own_places(std::size_t features, Visit visit) {
     }
 }
 
-// Sparse rows with the types of their arrays, for loops that visit many rows.
-template <class Value, class Index>
+// Products with rows of wide indices, which are rare: not worth a loop wherever there is one for the narrow ones.
+template <class Value>
+double wide_dot(const Value* values, ColumnIndices columns, std::size_t count, const double* w);
+template <class Value>
+void wide_axpy(double a, const Value* values, ColumnIndices columns, std::size_t count, double* w);
+
+// Sparse rows with the type of their values, for loops that visit many rows.
+template <class Value>
 struct CsrView {
     const Value* values;
-    const Index* indices;
+    ColumnIndices indices;
     RowStarts starts;
     std::size_t rows, columns;
 
@@ -75,43 +82,52 @@ struct CsrView {
     double dot(std::size_t i, const double* w) const {
         const std::size_t last = starts[i + 1];
         std::size_t k = starts[i];
+        const auto* const j = indices.narrow();
+        if (!j) [[unlikely]] {
+            return wide_dot(values + k, indices + k, last - k, w);
+        }
         double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
         for (; k + 4 <= last; k += 4) {
-            s0 += static_cast<double>(values[k]) * w[indices[k]];
-            s1 += static_cast<double>(values[k + 1]) * w[indices[k + 1]];
-            s2 += static_cast<double>(values[k + 2]) * w[indices[k + 2]];
-            s3 += static_cast<double>(values[k + 3]) * w[indices[k + 3]];
+            s0 += static_cast<double>(values[k]) * w[j[k]];
+            s1 += static_cast<double>(values[k + 1]) * w[j[k + 1]];
+            s2 += static_cast<double>(values[k + 2]) * w[j[k + 2]];
+            s3 += static_cast<double>(values[k + 3]) * w[j[k + 3]];
         }
         for (; k < last; ++k) {
-            s0 += static_cast<double>(values[k]) * w[indices[k]];
+            s0 += static_cast<double>(values[k]) * w[j[k]];
         }
         return (s0 + s1) + (s2 + s3);
     }
 
     void axpy(std::size_t i, double a, double* w) const {
         const std::size_t last = starts[i + 1];
-        for (std::size_t k = starts[i]; k < last; ++k) {
-            w[indices[k]] += a * static_cast<double>(values[k]);
+        std::size_t k = starts[i];
+        const auto* const j = indices.narrow();
+        if (!j) [[unlikely]] {
+            wide_axpy(a, values + k, indices + k, last - k, w);
+            return;
+        }
+        for (; k < last; ++k) {
+            w[j[k]] += a * static_cast<double>(values[k]);
         }
     }
 
     RowEntries<Value> entries(std::size_t i, RowBuffer& buffer) const {
         const std::size_t first = starts[i], own = starts[i + 1] - first;
-        if constexpr (std::is_same_v<Index, std::int32_t>) {
-            const auto* columns_of_row = reinterpret_cast<const std::uint32_t*>(indices + first);
-            return {values + first, nullptr, columns_of_row, 0, own, 0.0, 0};
-        } else {
-            buffer.make_room(own);
-            std::transform(indices + first, indices + first + own, buffer.columns.data(),
-                           [](Index j) { return static_cast<std::uint32_t>(j); });
-            return {values + first, nullptr, buffer.columns.data(), 0, own, 0.0, 0};
+        if (const auto* const j = indices.narrow()) {
+            return {values + first, nullptr, j + first, 0, own, 0.0, 0};
         }
+        buffer.make_room(own);
+        for (std::size_t k = 0; k < own; ++k) {
+            buffer.columns[k] = static_cast<std::uint32_t>(indices[first + k]);
+        }
+        return {values + first, nullptr, buffer.columns.data(), 0, own, 0.0, 0};
     }
 
     void prefetch_start(std::size_t i) const { starts.prefetch(i); }
     void prefetch(std::size_t i) const {
         const std::size_t first = starts[i], count = starts[i + 1] - first;
-        prefetch_bytes(indices + first, count * sizeof(Index));
+        prefetch_bytes((indices + first).data(), indices.bytes(count));
         prefetch_bytes(values + first, count * sizeof(Value));
     }
 };
@@ -143,50 +159,40 @@ struct DenseView {
     const Value* row(std::size_t i) const { return values + i * columns; }
 };
 
-// Sparse rows. Which of the four types their arrays have is asked once per row and operation, which makes one kernel of
-// four. A loop that visits many short rows asks once in all, by `with_view`.
+// Sparse rows. Which type their values have is asked once per row and operation, which makes one kernel of two. A loop
+// that visits many short rows asks once in all, by `with_view`.
 class CsrRows {
-    template <class Value, class Body>
-    decltype(auto) with_values(const Value* values, const Body& body) const {
-        if (wide_indices_) {
-            return body(CsrView<Value, std::int64_t>{values, static_cast<const std::int64_t*>(indices_), starts_, rows_,
-                                                     features_});
-        }
-        return body(CsrView<Value, std::int32_t>{values, static_cast<const std::int32_t*>(indices_), starts_, rows_,
-                                                 features_});
-    }
-
   public:
-    template <class Value, class Index>
-    CsrRows(const Value* values, const Index* indices, RowStarts starts, std::size_t rows, std::size_t features)
+    template <class Value>
+    CsrRows(const Value* values, ColumnIndices indices, RowStarts starts, std::size_t rows, std::size_t features)
         : values_(values),
           indices_(indices),
           starts_(starts),
           rows_(rows),
           features_(features),
-          wide_values_(std::is_same_v<Value, double>),
-          wide_indices_(std::is_same_v<Index, std::int64_t>) {}
+          wide_values_(std::is_same_v<Value, double>) {}
 
     std::size_t size() const { return rows_; }
     std::size_t features() const { return features_; }
     std::size_t stored() const { return starts_[rows_]; }
     std::size_t stored(std::size_t i) const { return starts_[i + 1] - starts_[i]; }
+    ColumnIndices indices() const { return indices_; }
 
-    // body(view), with the types of the arrays.
+    // body(view), with the type of the values.
     template <class Body>
     decltype(auto) with_view(const Body& body) const {
         if (wide_values_) {
-            return with_values(static_cast<const double*>(values_), body);
+            return body(CsrView<double>{static_cast<const double*>(values_), indices_, starts_, rows_, features_});
         }
-        return with_values(static_cast<const float*>(values_), body);
+        return body(CsrView<float>{static_cast<const float*>(values_), indices_, starts_, rows_, features_});
     }
 
-    // body(values, indices, count) of one row, with their types.
+    // body(values, indices, count) of one row, with the type of the values.
     template <class Body>
     decltype(auto) with_row(std::size_t i, const Body& body) const {
         return with_view([&](const auto& view) -> decltype(auto) {
             const std::size_t first = starts_[i];
-            return body(view.values + first, view.indices + first, starts_[i + 1] - first);
+            return body(view.values + first, indices_ + first, starts_[i + 1] - first);
         });
     }
 
@@ -211,9 +217,9 @@ class CsrRows {
     // visit(column, value) for every entry; a repeated index is visited again.
     template <class Visit>
     void for_each(std::size_t i, Visit visit) const {
-        with_row(i, [&](auto* values, auto* indices, std::size_t count) {
+        with_row(i, [&](auto* values, ColumnIndices indices, std::size_t count) {
             for (std::size_t k = 0; k < count; ++k) {
-                visit(static_cast<std::size_t>(indices[k]), static_cast<double>(values[k]));
+                visit(indices[k], static_cast<double>(values[k]));
             }
         });
     }
@@ -241,11 +247,11 @@ class CsrRows {
     bool every_row_increases() const;
 
     const void* values_;
-    const void* indices_;
+    ColumnIndices indices_;
     RowStarts starts_;
     std::size_t rows_;
     std::size_t features_;
-    bool wide_values_, wide_indices_;
+    bool wide_values_;
 };
 
 class DenseRows {
