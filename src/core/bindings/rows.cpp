@@ -1,3 +1,5 @@
+#include <nanobind/stl/optional.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
