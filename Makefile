@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Of what is installed only a part is ever imported; that is compiled to bytecode when it is.
-export PIP_NO_COMPILE := 1
+# Of what is installed only a part is ever imported; that is compiled to bytecode when it is, and kept.
+export PIP_COMPILE := 0
+unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*/*)
 
@@ -101,7 +102,7 @@ fuzz: build/fuzz/reader $(VENV)/fuzz
 build/fuzz/reader: fuzz/reader.cpp $(wildcard src/core/*/*)
 	mkdir -p build/fuzz
 	clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -DMAXMARGIN_SANITIZE -Isrc/core \
-	  fuzz/reader.cpp src/core/numeric/simd.cpp -pthread -o $@
+	  fuzz/reader.cpp src/core/text/svmlight_reader.cpp src/core/numeric/simd.cpp -pthread -o $@
 
 $(VENV)/fuzz: $(VENV)/dev
 	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'

@@ -34,10 +34,10 @@ bool same(const EitherBuffer<Narrow, Wide>& a, const EitherBuffer<Narrow, Wide>&
 }
 
 void check(std::string_view text, ReaderOptions options) {
-    const auto one = SvmlightReader(text, options, nullptr).read();
+    const auto one = read_rows(text, options, nullptr);
     options.threads = 3;
     options.smallest_slice = 4;
-    const auto three = SvmlightReader(text, options, nullptr).read();
+    const auto three = read_rows(text, options, nullptr);
     if (one.too_wide || three.too_wide) {
         return;  // the caller reads again with wider indices; one thread may have met a bad line before
     }
@@ -81,7 +81,7 @@ void check(std::string_view text, ReaderOptions options) {
         }
         written += '\n';
     }
-    const auto again = SvmlightReader(written, options, nullptr).read();
+    const auto again = read_rows(written, options, nullptr);
     // a multilabel row with neither labels nor features cannot be written
     require(options.multilabel || (again.complaints.empty() && same(one.values, again.values) &&
                                    same(one.indices, again.indices) && same(one.labels, again.labels)));

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -29,19 +28,13 @@
 namespace maxmargin {
 namespace {
 
-// Weights for the rows of the descent as weights for the user's rows.
-using Expand = std::function<void(const std::vector<double>& weights, std::vector<double>& full)>;
-
-template <RowSource Rows>
 class DualCoordinateDescent {
   public:
-    // `expand` is null where the rows are the user's. `exact` tells whether they have the user's values.
-    DualCoordinateDescent(BinaryState& state, const Rows& rows, Expand expand, bool exact, RowOrder& order,
-                          const DescentOptions& options, const Limits& limits, Monitor& monitor)
+    DualCoordinateDescent(BinaryState& state, const SweptRows& rows, RowOrder& order, const DescentOptions& options,
+                          const Limits& limits, Monitor& monitor)
         : state_(state),
           problem_{rows, state.variables, state.loss, state.bias},
-          expand_(std::move(expand)),
-          exact_(exact),
+          exact_(rows.is_exact()),
           order_(order),
           options_(options),
           limits_(limits),
@@ -178,10 +171,11 @@ class DualCoordinateDescent {
         if (!(line_.primal() < state_.bounds.primal())) {
             return;
         }
-        if (expand_) {
-            expand_(line_.weights(), sums_);
+        const bool packed = problem_.rows.is_packed();
+        if (packed) {
+            problem_.rows.expand(line_.weights(), sums_);
         }
-        state_.bounds.offer_weights(line_.primal(), expand_ ? sums_ : line_.weights(),
+        state_.bounds.offer_weights(line_.primal(), packed ? sums_ : line_.weights(),
                                     exact_ ? line_.error() : infinity);
     }
 
@@ -293,9 +287,8 @@ class DualCoordinateDescent {
     }
 
     BinaryState& state_;
-    BinaryProblem<Rows> problem_;
-    Expand expand_;
-    bool exact_;
+    BinaryProblem<SweptRows> problem_;
+    bool exact_;  // whether the rows have the user's values
     RowOrder& order_;
     const DescentOptions& options_;
     const Limits& limits_;
@@ -304,8 +297,8 @@ class DualCoordinateDescent {
     AnchoredBias bias_;
     IterateAverage average_;
     bool averages_;
-    DualSweep<Rows> sweep_;
-    DualPlane<Rows> plane_;
+    DualSweep sweep_;
+    DualPlane plane_;
     PrimalLine line_;
     int without_average_ = 0;  // certificates
     std::vector<double> w_, sums_, kept_, slacks_;
@@ -340,21 +333,10 @@ std::unique_ptr<RowOrder> make_order(const BinaryState& state, const DescentOpti
 Outcome dual_coordinate_descent(BinaryState& state, const DescentOptions& options, const Limits& limits,
                                 Monitor& monitor) {
     const std::unique_ptr<RowOrder> order = make_order(state, options);
-    auto run = [&]<class Rows>(const Rows& rows, Expand expand, bool exact) {
-        return DualCoordinateDescent<Rows>(state, rows, std::move(expand), exact, *order, options, limits, monitor)
-            .run();
-    };
     constexpr double seconds_per_value = 1.5e-8;  // to pack it, which cannot be interrupted
     const bool in_time = seconds_per_value * static_cast<double>(state.rows().stored()) <= 0.2 * monitor.time_left();
-    if (options.pack && in_time) {
-        if (const std::shared_ptr<const PackedRows> packed = state.rows().packed(limits.tol < exact_below)) {
-            auto expand = [&](const std::vector<double>& weights, std::vector<double>& full) {
-                packed->expand(weights, full);
-            };
-            return run(*packed, expand, packed->is_exact());
-        }
-    }
-    return run(state.rows().rows(), nullptr, true);
+    const SweptRows rows = state.rows().swept(options.pack && in_time, limits.tol < exact_below);
+    return DualCoordinateDescent(state, rows, *order, options, limits, monitor).run();
 }
 
 }  // namespace maxmargin

@@ -17,10 +17,9 @@
 
 namespace maxmargin {
 
-template <RowSource Rows>
 class DualPlane {
   public:
-    DualPlane(const DualSweep<Rows>& sweep, std::span<Variable> variables) : sweep_(sweep), variables_(variables) {
+    DualPlane(const DualSweep& sweep, std::span<Variable> variables) : sweep_(sweep), variables_(variables) {
         double hardness = 0.0, count = 0.0, targets = 0.0;
         for (const Variable& v : variables_) {
             if (v.takes_part()) {
@@ -189,7 +188,7 @@ class DualPlane {
         dense_axpy(-1.0, weights_.data(), weights_before_.data(), weights_before_.size());
     }
 
-    const DualSweep<Rows>& sweep_;
+    const DualSweep& sweep_;
     std::span<Variable> variables_;
     std::vector<double> alphas_, weights_;         // where the epoch began
     std::vector<double> change_;                   // of the weights by the epoch

@@ -40,15 +40,13 @@ HugeArray<double> make_zeros(std::size_t count) {
     return zeros;
 }
 
-template <RowSource Rows>
 class JointDescent {
   public:
-    // `exact` tells whether the rows have the user's values.
-    JointDescent(std::span<const JointProblem> problems, const Rows& rows, const Shuffle& shuffle, bool exact,
+    JointDescent(std::span<const JointProblem> problems, const SweptRows& rows, const Shuffle& shuffle,
                  const Limits& limits)
         : problems_(problems),
           rows_(rows),
-          exact_(exact),
+          exact_(rows.is_exact()),
           limits_(limits),
           bias_(problems[0].state.bias.value),
           anchor_(problems[0].state.variables, problems[0].state.loss, problems[0].state.bias, true),
@@ -336,8 +334,8 @@ class JointDescent {
     }
 
     std::span<const JointProblem> problems_;
-    const Rows& rows_;
-    bool exact_;
+    const SweptRows& rows_;
+    bool exact_;  // whether the rows have the user's values
     const Limits& limits_;
     double bias_;
     AnchoredBias anchor_;
@@ -373,15 +371,8 @@ std::vector<Outcome> joint_descent(std::span<const JointProblem> problems, bool 
         }
     }
     const Shuffle shuffle(good_mixing(rows.rows()), row_bytes(rows.rows()));
-    auto run = [&]<class Rows>(const Rows& own, bool exact) {
-        return JointDescent<Rows>(problems, own, shuffle, exact, limits).run();
-    };
-    if (pack) {
-        if (const std::shared_ptr<const PackedRows> packed = rows.packed(limits.tol < exact_below)) {
-            return run(*packed, packed->is_exact());
-        }
-    }
-    return run(rows.rows(), true);
+    const SweptRows swept = rows.swept(pack, limits.tol < exact_below);
+    return JointDescent(problems, swept, shuffle, limits).run();
 }
 
 }  // namespace maxmargin

@@ -92,8 +92,7 @@ class NewtonEnd {
         problem_.assign(state_.bounds.variables());
         problem_.sum_rows(sums_);
         const double column = problem_.bias.value;
-        const DualSweep<Rows> sweeper(problem_.rows, problem_.variables, problem_.loss, column,
-                                      {column, column * column});
+        const DualSweep sweeper(problem_.rows, problem_.variables, problem_.loss, column, {column, column * column});
         Permuted order(rows_taking_part(problem_.variables), problem_.size(), true,
                        Shuffle(Mixing::pages, row_bytes(problem_.rows)));
         Random random(0);

@@ -10,7 +10,7 @@ constexpr double little_gain = 0.1;  // as a share of what the first sweep gaine
 constexpr double few_rows = 0.5;     // of all, so that sweeps over them cost little
 
 template <class Rows>
-DualSweep<Rows> sweep_of(const BinaryProblem<Rows>& problem, double anchored, double scale) {
+DualSweep sweep_of(const BinaryProblem<Rows>& problem, double anchored, double scale) {
     const double column = problem.bias.value, curvature = anchored > 0.0 ? anchored : column * column;
     return {
         problem.rows, problem.variables, problem.loss, column, {anchored > 0.0 ? anchored / column : column, curvature},
@@ -37,12 +37,12 @@ SweepResult dual_sweep(BinaryState& state, std::span<const RowIndex> schedule, d
     if (state.bias.free) {
         throw std::invalid_argument("a sweep by itself knows no bias outside the regulariser");
     }
-    return state.visit([&]<class Rows>(const BinaryProblem<Rows>& problem) {
+    return state.visit([&](const auto& problem) {
         assign_clipped(problem, alphas);
         Visits visits;
         Monitor monitor(infinity, nullptr, nullptr);
         const std::vector<double> before = weights;
-        const DualSweep<Rows> sweep = sweep_of(problem, anchored, scale);
+        const DualSweep sweep = sweep_of(problem, anchored, scale);
         const SweepResult result = sweep.run(schedule, {}, false, weights.data(), visits, monitor);
         problem.copy_alphas(alphas);
         for (std::size_t j = 0; j < weights.size() && scale != 1.0; ++j) {
@@ -61,11 +61,11 @@ LocalResult local_sweeps(BinaryState& state, const LocalSweeps& options, std::sp
     if (state.bias.free) {
         throw std::invalid_argument("a sweep by itself knows no bias outside the regulariser");
     }
-    return state.visit([&]<class Rows>(const BinaryProblem<Rows>& problem) {
+    return state.visit([&](const auto& problem) {
         for (std::size_t i = 0; i < alphas.size(); ++i) {
             problem.variables[i].alpha = problem.variables[i].takes_part() ? alphas[i] : 0.0;
         }
-        const DualSweep<Rows> sweep = sweep_of(problem, options.anchored, 1.0);
+        const DualSweep sweep = sweep_of(problem, options.anchored, 1.0);
         Monitor monitor(infinity, nullptr, nullptr);
         Random random(options.seed);
         Shuffle shuffle(good_mixing(problem.rows), row_bytes(problem.rows));

@@ -62,7 +62,7 @@ nb::object read_as(std::string_view text, const ReaderOptions& options, const nb
     SvmlightRows rows;
     {
         nb::gil_scoped_release unlocked;
-        rows = SvmlightReader(text, options, interrupted).read();
+        rows = read_rows(text, options, interrupted);
     }
     if (failure) {
         std::rethrow_exception(failure);

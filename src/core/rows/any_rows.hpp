@@ -15,6 +15,7 @@
 
 #include "rows/packed_rows.hpp"
 #include "rows/row_source.hpp"
+#include "rows/swept_rows.hpp"
 #include "rows/user_rows.hpp"
 
 namespace maxmargin {
@@ -75,6 +76,9 @@ class AnyRows {
         }
         return copy;
     }
+
+    // What sweeps should visit: a packed copy where it is wanted and can be had.
+    SweptRows swept(bool pack, bool exact) const { return {rows_, pack ? packed(exact) : nullptr}; }
 
     double mean_squared_norm() const {
         const std::vector<double>& norms = squared_norms();

@@ -1,0 +1,75 @@
+// The rows that sweeps visit: the user's, or a packed copy of them, which is the same problem with other columns. Which
+// of the two is asked once per row and operation, and by `with_view` once in all, so that a method is compiled once.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "rows/packed_rows.hpp"
+#include "rows/row_source.hpp"
+#include "rows/user_rows.hpp"
+
+namespace maxmargin {
+
+class SweptRows {
+    template <class Body>
+    decltype(auto) with_kind(const Body& body) const {
+        return packed_ ? body(*packed_) : body(*user_);
+    }
+
+  public:
+    SweptRows(const UserRows& rows) : user_(&rows) {}
+    SweptRows(const UserRows& rows, std::shared_ptr<const PackedRows> packed)
+        : user_(&rows), packed_(std::move(packed)) {}
+
+    bool is_packed() const { return packed_ != nullptr; }
+    // Whether they have the user's values.
+    bool is_exact() const { return !packed_ || packed_->is_exact(); }
+    // From weights of these columns to weights of the user's; for packed rows only.
+    void expand(const std::vector<double>& weights, std::vector<double>& full) const { packed_->expand(weights, full); }
+
+    std::size_t size() const { return user_->size(); }
+    std::size_t features() const {
+        return with_kind([](const auto& rows) { return rows.features(); });
+    }
+    std::size_t stored() const {
+        return with_kind([](const auto& rows) { return rows.stored(); });
+    }
+    std::size_t stored(std::size_t i) const {
+        return with_kind([i](const auto& rows) { return rows.stored(i); });
+    }
+
+    template <class Body>
+    decltype(auto) with_view(const Body& body) const {
+        return with_kind([&](const auto& rows) -> decltype(auto) { return rows.with_view(body); });
+    }
+
+    double dot(std::size_t i, const double* w) const {
+        return with_kind([&](const auto& rows) { return rows.dot(i, w); });
+    }
+    void axpy(std::size_t i, double a, double* w) const {
+        with_kind([&](const auto& rows) { rows.axpy(i, a, w); });
+    }
+    template <class Visit>
+    void for_each(std::size_t i, Visit visit) const {
+        with_kind([&](const auto& rows) { rows.for_each(i, visit); });
+    }
+    template <class Visit>
+    void for_each_place(Visit visit) const {
+        with_kind([&](const auto& rows) { rows.for_each_place(visit); });
+    }
+    void prefetch_start(std::size_t i) const {
+        with_kind([i](const auto& rows) { rows.prefetch_start(i); });
+    }
+    void prefetch(std::size_t i) const {
+        with_kind([i](const auto& rows) { rows.prefetch(i); });
+    }
+
+  private:
+    const UserRows* user_;
+    std::shared_ptr<const PackedRows> packed_;
+};
+
+}  // namespace maxmargin
