@@ -46,9 +46,8 @@ double score_and_square(const CsrView<Value>& view, std::size_t i, const double*
     square = squares[0] + squares[1];
     return view.dot(i, w);
 }
-template <class Value>
-double score_and_square(const DenseView<Value>& view, std::size_t i, const double* w, double& square, bool&) {
-    square = dense_squared_norm(view.row(i), view.columns);
+inline double score_and_square(const DenseView& view, std::size_t i, const double* w, double& square, bool&) {
+    square = view.squared_norm(i);
     return view.dot(i, w);
 }
 

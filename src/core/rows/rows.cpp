@@ -33,6 +33,19 @@ template double wide_dot(const double*, ColumnIndices, std::size_t, const double
 template void wide_axpy(double, const float*, ColumnIndices, std::size_t, double*);
 template void wide_axpy(double, const double*, ColumnIndices, std::size_t, double*);
 
+RowEntries<double> DenseView::entries(std::size_t i, RowBuffer& buffer) const {
+    buffer.make_room(columns);
+    return with_row(i, [&](auto* x) -> RowEntries<double> {
+        std::size_t found = 0;
+        for (std::size_t k = 0; k < columns; ++k) {
+            buffer.values[found] = static_cast<double>(x[k]);
+            buffer.columns[found] = static_cast<std::uint32_t>(k);
+            found += x[k] != 0 ? 1 : 0;
+        }
+        return {buffer.values.data(), nullptr, buffer.columns.data(), 0, found, 0.0, 0};
+    });
+}
+
 double CsrRows::dot(std::size_t i, const double* w) const {
     return with_view([&](const auto& view) { return view.dot(i, w); });
 }
@@ -154,38 +167,38 @@ bool CsrRows::equal(std::size_t i, std::size_t j) const {
 }
 
 void DenseRows::class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const {
-    with_row(i, [&](auto* x) { maxmargin::class_scores(x, features_, weights, width, scores); });
+    with_row(i, [&](auto* x) { maxmargin::class_scores(x, features(), weights, width, scores); });
 }
 
 void DenseRows::some_class_scores(std::size_t i, const double* weights, std::size_t width,
                                   std::span<const std::uint32_t> classes, double* scores) const {
     with_row(i, [&](auto* x) {
-        maxmargin::some_class_scores(x, features_, weights, width, classes.data(), classes.size(), scores);
+        maxmargin::some_class_scores(x, features(), weights, width, classes.data(), classes.size(), scores);
     });
 }
 
 void DenseRows::add_to_classes(std::size_t i, std::span<const std::uint32_t> classes, const double* changes,
                                double* weights, std::size_t width) const {
     with_row(i, [&](auto* x) {
-        maxmargin::add_to_classes(x, features_, classes.data(), changes, classes.size(), weights, width);
+        maxmargin::add_to_classes(x, features(), classes.data(), changes, classes.size(), weights, width);
     });
 }
 
 void DenseRows::scores(std::size_t first, std::size_t count, const double* weights, const double* intercepts,
                        std::size_t classes, double* scores) const {
-    with_row(first, [&](auto* x) { dense_scores(x, count, features_, weights, intercepts, classes, scores); });
+    with_row(first, [&](auto* x) { dense_scores(x, count, features(), weights, intercepts, classes, scores); });
 }
 
 void DenseRows::add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
                            std::size_t last) const {
-    with_view([&]<class Value>(const DenseView<Value>& view) {
+    with_row(0, [&]<class Value>(const Value* values) {
         std::size_t n = 0;
         for (; n + 4 <= rows.size(); n += 4) {
             const Value* x[4];
             for (std::size_t r = 0; r < 4; ++r) {
-                x[r] = view.row(rows[n + r]);
+                x[r] = values + rows[n + r] * features();
             }
-            for (std::size_t k = first; k < std::min(last, features_); ++k) {
+            for (std::size_t k = first; k < std::min(last, features()); ++k) {
                 double a[4];
                 for (std::size_t r = 0; r < 4; ++r) {
                     a[r] = scales[n + r] * static_cast<double>(x[r][k]);
@@ -196,8 +209,8 @@ void DenseRows::add_outers(std::span<const RowIndex> rows, const double* scales,
             }
         }
         for (; n < rows.size(); ++n) {
-            const Value* x = view.row(rows[n]);
-            for (std::size_t k = first; k < std::min(last, features_); ++k) {
+            const Value* x = values + rows[n] * features();
+            for (std::size_t k = first; k < std::min(last, features()); ++k) {
                 dense_axpy(scales[n] * static_cast<double>(x[k]), x, A.row(k), k + 1);
             }
         }
@@ -206,17 +219,17 @@ void DenseRows::add_outers(std::span<const RowIndex> rows, const double* scales,
 
 void DenseRows::add_squares(std::size_t i, double scale, double* w) const {
     with_row(i, [&](auto* x) {
-        for (std::size_t k = 0; k < features_; ++k) {
+        for (std::size_t k = 0; k < features(); ++k) {
             w[k] += scale * static_cast<double>(x[k]) * static_cast<double>(x[k]);
         }
     });
 }
 
 std::vector<double> DenseRows::squared_norms(Team* team) const {
-    std::vector<double> norms(rows_);
-    Chunks(rows_, stored()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+    std::vector<double> norms(size());
+    Chunks(size(), stored()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-            norms[i] = with_row(i, [this](auto* x) { return dense_squared_norm(x, features_); });
+            norms[i] = view_.squared_norm(i);
         }
     });
     return norms;
@@ -225,8 +238,8 @@ std::vector<double> DenseRows::squared_norms(Team* team) const {
 bool DenseRows::equal(std::size_t i, std::size_t j) const {
     return with_row(i, [&](auto* x) {
         const auto* y = x + (static_cast<std::ptrdiff_t>(j) - static_cast<std::ptrdiff_t>(i)) *
-                                static_cast<std::ptrdiff_t>(features_);
-        return std::equal(x, x + features_, y);
+                                static_cast<std::ptrdiff_t>(features());
+        return std::equal(x, x + features(), y);
     });
 }
 

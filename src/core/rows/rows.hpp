@@ -132,31 +132,37 @@ struct CsrView {
     }
 };
 
-template <class Value>
+// Dense rows: their kernels are functions of their own, beside which a look at the type of the values costs nothing.
 struct DenseView {
-    const Value* values;
+    const void* values;
+    bool wide;  // double, not float
     std::size_t rows, columns;
+
+    // body(values) of one row, with their type.
+    template <class Body>
+    decltype(auto) with_row(std::size_t i, const Body& body) const {
+        return wide ? body(static_cast<const double*>(values) + i * columns)
+                    : body(static_cast<const float*>(values) + i * columns);
+    }
 
     std::size_t size() const { return rows; }
     std::size_t features() const { return columns; }
     std::size_t stored(std::size_t) const { return columns; }
-    double dot(std::size_t i, const double* w) const { return dense_dot(row(i), w, columns); }
-    void axpy(std::size_t i, double a, double* w) const { dense_axpy(a, row(i), w, columns); }
-    RowEntries<double> entries(std::size_t i, RowBuffer& buffer) const {
-        buffer.make_room(columns);
-        const Value* x = row(i);
-        std::size_t found = 0;
-        for (std::size_t k = 0; k < columns; ++k) {
-            buffer.values[found] = static_cast<double>(x[k]);
-            buffer.columns[found] = static_cast<std::uint32_t>(k);
-            found += x[k] != 0 ? 1 : 0;
-        }
-        return {buffer.values.data(), nullptr, buffer.columns.data(), 0, found, 0.0, 0};
+    double dot(std::size_t i, const double* w) const {
+        return with_row(i, [&](auto* x) { return dense_dot(x, w, columns); });
     }
+    void axpy(std::size_t i, double a, double* w) const {
+        with_row(i, [&](auto* x) { dense_axpy(a, x, w, columns); });
+    }
+    double squared_norm(std::size_t i) const {
+        return with_row(i, [&](auto* x) { return dense_squared_norm(x, columns); });
+    }
+    RowEntries<double> entries(std::size_t i, RowBuffer& buffer) const;
     void prefetch_start(std::size_t) const {}
-    void prefetch(std::size_t i) const { prefetch_bytes(row(i), columns * sizeof(Value)); }
-
-    const Value* row(std::size_t i) const { return values + i * columns; }
+    void prefetch(std::size_t i) const {
+        const std::size_t bytes = columns * (wide ? sizeof(double) : sizeof(float));
+        prefetch_bytes(static_cast<const char*>(values) + i * bytes, bytes);
+    }
 };
 
 // Sparse rows. Which type their values have is asked once per row and operation, which makes one kernel of two. A loop
@@ -258,34 +264,25 @@ class DenseRows {
   public:
     template <class Value>
     DenseRows(const Value* values, std::size_t rows, std::size_t features)
-        : values_(values), rows_(rows), features_(features), wide_(std::is_same_v<Value, double>) {}
+        : view_{values, std::is_same_v<Value, double>, rows, features} {}
 
-    std::size_t size() const { return rows_; }
-    std::size_t features() const { return features_; }
-    std::size_t stored() const { return rows_ * features_; }
-    std::size_t stored(std::size_t) const { return features_; }
+    std::size_t size() const { return view_.rows; }
+    std::size_t features() const { return view_.columns; }
+    std::size_t stored() const { return size() * features(); }
+    std::size_t stored(std::size_t) const { return features(); }
 
-    // body(view), with the type of the values.
     template <class Body>
     decltype(auto) with_view(const Body& body) const {
-        if (wide_) {
-            return body(DenseView<double>{static_cast<const double*>(values_), rows_, features_});
-        }
-        return body(DenseView<float>{static_cast<const float*>(values_), rows_, features_});
+        return body(view_);
     }
-
     // body(values) of one row, with their type.
     template <class Body>
     decltype(auto) with_row(std::size_t i, const Body& body) const {
-        return with_view([&](const auto& view) -> decltype(auto) { return body(view.row(i)); });
+        return view_.with_row(i, body);
     }
 
-    double dot(std::size_t i, const double* w) const {
-        return with_view([&](const auto& view) { return view.dot(i, w); });
-    }
-    void axpy(std::size_t i, double a, double* w) const {
-        with_view([&](const auto& view) { view.axpy(i, a, w); });
-    }
+    double dot(std::size_t i, const double* w) const { return view_.dot(i, w); }
+    void axpy(std::size_t i, double a, double* w) const { view_.axpy(i, a, w); }
     void class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const;
     void some_class_scores(std::size_t i, const double* weights, std::size_t width,
                            std::span<const std::uint32_t> classes, double* scores) const;
@@ -296,7 +293,7 @@ class DenseRows {
     template <class Visit>
     void for_each(std::size_t i, Visit visit) const {
         with_row(i, [&](auto* x) {
-            for (std::size_t k = 0; k < features_; ++k) {
+            for (std::size_t k = 0; k < features(); ++k) {
                 if (x[k] != 0) {
                     visit(k, static_cast<double>(x[k]));
                 }
@@ -311,19 +308,14 @@ class DenseRows {
 
     template <class Visit>
     void for_each_place(Visit visit) const {
-        visit_own_places(features_, visit);
+        visit_own_places(features(), visit);
     }
 
     void prefetch_start(std::size_t) const {}
-    void prefetch(std::size_t i) const {
-        with_view([i](const auto& view) { view.prefetch(i); });
-    }
+    void prefetch(std::size_t i) const { view_.prefetch(i); }
 
   private:
-    const void* values_;
-    std::size_t rows_;
-    std::size_t features_;
-    bool wide_;
+    DenseView view_;
 };
 
 }  // namespace maxmargin
