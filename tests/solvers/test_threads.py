@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin import BinaryProblem, LinearSVC, Matrix, RankingProblem, RegressionProblem, solve
+from maxmargin import (
+    BinaryProblem,
+    LinearRankSVM,
+    LinearSVC,
+    LinearSVR,
+    Matrix,
+    OneClassSVM,
+    RankingProblem,
+    RegressionProblem,
+    solve,
+)
 
 
 def make_rows(kind: str, n: int, d: int) -> tuple[Any, Any]:
@@ -69,6 +79,19 @@ def test_the_estimator_gives_the_same_model_for_any_number_of_threads() -> None:
         one, five = (LinearSVC(C=0.01, n_jobs=n_jobs).fit(X, labels) for n_jobs in (1, 5))
         assert np.array_equal(one.coef_, five.coef_)
         assert one.duality_gap_.tolist() == five.duality_gap_.tolist() if len(one.coef_) > 1 else True
+
+
+@pytest.mark.parametrize("make", [LinearSVR, LinearRankSVM, OneClassSVM])
+def test_other_estimators_give_the_same_model_for_any_number_of_threads(make: Any) -> None:
+    X, y = make_rows("csr", 8000, 60)
+    X = abs(X)  # on one side of the origin, for the one class
+    targets = (X.sum(axis=1),) if make is LinearSVR else (y,) if make is LinearRankSVM else ()
+    one, five = (make(tol=1e-2, n_jobs=n_jobs).fit(X, *targets) for n_jobs in (None, 5))
+    assert one.converged_
+    assert np.array_equal(one.coef_, five.coef_)
+    assert np.array_equal(one.predict(X), five.predict(X))
+    with pytest.raises(ValueError, match="n_jobs=0 has no meaning"):
+        make(n_jobs=0).fit(X, *targets)
 
 
 def count_threads_of_process() -> int:

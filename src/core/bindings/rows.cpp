@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "bindings/arrays.hpp"
@@ -29,8 +28,12 @@ PyRows csr_rows(const AnyVector& values, const AnyVector& indices, const AnyVect
         throw std::invalid_argument("the row pointers (indptr) of X are empty");
     }
     if (features >= ColumnIndices::too_many) {
-        throw std::invalid_argument("X has " + std::to_string(features) + " columns; at most " +
-                                    std::to_string(ColumnIndices::too_many - 1) + " are supported");
+        PyErr_Format(
+            PyExc_MemoryError,
+            "X has %zu columns, more than the %zu that can have weights; renumber the features if most of them "
+            "do not occur",
+            features, ColumnIndices::too_many - 1);
+        throw nb::python_error();
     }
     const std::size_t rows = starts.size() - 1;
     const std::size_t stored = std::min(values.size(), indices.size());

@@ -84,6 +84,7 @@ def train_ranker(data: Data, name: str, given: dict[str, Any], output: Output) -
             tol=given["tol"],
             max_iter=given["max_iter"],
             time_limit=given["time_limit"],
+            n_jobs=given["jobs"],
             callback=listener.report,
         )
     parameters = ranker_parameters(given)
@@ -98,6 +99,7 @@ def ranker_parameters(given: dict[str, Any]) -> dict[str, Any]:
         "max_iter": given["max_iter"],
         "solver": given["solver"],
         "warm_start": False,
+        "n_jobs": given["jobs"],
         "time_limit": given.get("time_limit"),
         "verbose": 0,
     }

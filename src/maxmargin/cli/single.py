@@ -26,6 +26,7 @@ def solve_with_bar(problem: Any, method: Method, given: dict[str, Any], output: 
             seed=given["seed"],
             callback=listener.report,
             pack=not given["no_pack"],
+            n_jobs=given["jobs"],
         )
 
 
@@ -37,6 +38,7 @@ def run_parameters(given: dict[str, Any]) -> dict[str, Any]:
         "max_iter": given["max_iter"],
         "shrinking": not given["no_shrinking"],
         "warm_start": False,
+        "n_jobs": given["jobs"],
         "pack": not given["no_pack"],
         "time_limit": given["time_limit"],
         "random_state": given["seed"],

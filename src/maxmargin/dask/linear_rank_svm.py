@@ -24,15 +24,15 @@ from maxmargin.solvers.round_watch import Watch
 from maxmargin.solvers.rounds import Request, Summary, run_methods
 
 #: Parameters that have no meaning on a cluster.
-FIXED = {"solver": "auto", "warm_start": False, "checkpoint": None}
+FIXED = {"solver": "auto", "warm_start": False, "n_jobs": None, "checkpoint": None}
 
 
 class LinearRankSVM(linear_rank_svm.LinearRankSVM):
     """Linear ranking SVM over a Dask cluster, trained to a certified duality gap.
 
     It minimises the same objective as `maxmargin.LinearRankSVM`, by cutting planes. All rows of a group (``qid``) must
-    lie in one block. ``solver``, ``warm_start`` and ``checkpoint`` keep their defaults, or `fit` says so; ``max_iter``
-    counts rounds.
+    lie in one block. ``solver``, ``warm_start``, ``n_jobs`` and ``checkpoint`` keep their defaults, or `fit` says so;
+    ``max_iter`` counts rounds.
 
     Examples
     --------

@@ -53,6 +53,9 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
     warm_start : bool, default=False
         Start from cuts where those of the previous fit were. The data may change, but not the number of features. A
         model from a file, or fitted without it, knows its weights only, from which less is gained.
+    n_jobs : int, default=None
+        Threads; None means 1, -1 all processors. They share the passes over the rows and predictions. The result does
+        not depend on it.
     time_limit : float, default=None
         Seconds for the whole fit. The best weights so far are kept, with the exact gap they have.
     checkpoint : path, default=None
@@ -116,6 +119,7 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions(set(solvers_for("ranking"))), Method],
         "warm_start": ["boolean"],
+        "n_jobs": [None, Integral],
         "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
         "checkpoint": [None, str, os.PathLike],
         "checkpoint_interval": [Interval(Real, 0.0, None, closed="neither")],
@@ -130,6 +134,7 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
         max_iter: int = 10_000,
         solver: str | Method = "auto",
         warm_start: bool = False,
+        n_jobs: int | None = None,
         time_limit: float | None = None,
         checkpoint: PathLike | None = None,
         checkpoint_interval: float = INTERVAL,
@@ -183,6 +188,7 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
             start=points,
             time_limit=deadline.left(later),
             callback=progress.report,
+            n_jobs=self.n_jobs,
         )
         model = Model.of_ranking(problem, solution, self.get_params(deep=False))
         self._set(model)

@@ -66,6 +66,9 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         their own.
     warm_start : bool, default=False
         Start from the dual variables of the previous fit. Needs the same rows in the same order.
+    n_jobs : int, default=None
+        Threads; None means 1, -1 all processors. They share certificates and predictions, and "newton" its loops. The
+        result does not depend on it.
     pack : bool, default=True
         Whether a packed copy of large sparse rows may be made where it saves time and memory allows; it is freed at the
         end of the fit. False: no copy, ever.
@@ -129,6 +132,7 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "shrinking": ["boolean"],
         "warm_start": ["boolean"],
+        "n_jobs": [None, Integral],
         "pack": ["boolean"],
         "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
         "random_state": ["random_state"],
@@ -153,6 +157,7 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         intercept_scaling: float = 1.0,
         shrinking: bool = True,
         warm_start: bool = False,
+        n_jobs: int | None = None,
         pack: bool = True,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = None,

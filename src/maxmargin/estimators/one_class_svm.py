@@ -53,6 +53,9 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
         Whether "dcd" sets rows aside that seem to stay at a bound. Method objects have an option of their own.
     warm_start : bool, default=False
         Start from the dual variables of the previous fit. Needs the same rows in the same order.
+    n_jobs : int, default=None
+        Threads; None means 1, -1 all processors. They share predictions, and the certificates of all solvers but
+        "active_set", which works in one. The result does not depend on it.
     pack : bool, default=True
         Whether a packed copy of large sparse rows may be made where it saves time and memory allows.
     time_limit : float, default=None
@@ -103,6 +106,7 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "shrinking": ["boolean"],
         "warm_start": ["boolean"],
+        "n_jobs": [None, Integral],
         "pack": ["boolean"],
         "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
         "random_state": ["random_state"],
@@ -118,6 +122,7 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
         max_iter: int = 10_000,
         shrinking: bool = True,
         warm_start: bool = False,
+        n_jobs: int | None = None,
         pack: bool = True,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = None,

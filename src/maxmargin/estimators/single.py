@@ -45,6 +45,7 @@ class SingleProblemEstimator(CertifiedEstimator):
             seed=seed_of(self.random_state),
             callback=progress.report if progress.listens else None,
             pack=self.pack,
+            n_jobs=self.n_jobs,
         )
         model = make_model(solution, self.get_params(deep=False))
         self._set(model)

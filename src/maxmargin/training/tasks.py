@@ -313,7 +313,6 @@ class Ranking:
 
     def solve(self, C: float, solver: Method, starts: Sequence[Any] | None, **options: Any) -> Solved:
         """One problem; its pairs are those of the C before, if there was one."""
-        options.pop("n_jobs", None)
         problem = RankingProblem(self.matrix, self.y, C, qid=self.qid, weights=self.weights)
         return Solved(C, [problem], [solve(problem, solver, start=starts[0] if starts else None, **options)])
 
@@ -389,7 +388,6 @@ class Regression:
 
     def solve(self, C: float, solver: Method, starts: Sequence[Any] | None, **options: Any) -> Solved:
         """One problem."""
-        options.pop("n_jobs", None)
         problem = RegressionProblem(
             self.matrix,
             self.y,
