@@ -12,7 +12,7 @@ using I32 = std::int32_t;
 using I64 = std::int64_t;
 
 // Four doubles that may lie anywhere.
-using Block = double MAXMARGIN_VECTOR(32, 8);
+using Block MAXMARGIN_VECTOR(32, 8) = double;
 static_assert(sizeof(Block) == class_block * sizeof(double));
 
 // The scores of `blocks` blocks of classes stay in registers while the row goes by. Two sums for each hide the latency

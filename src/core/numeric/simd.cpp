@@ -45,7 +45,7 @@ inline __attribute__((always_inline)) void axpy_four_loop(const double* a, const
 MAXMARGIN_INLINE void products_loop(const double* four, const double* two, std::size_t stride, std::size_t n,
                                     double* products) {
     constexpr std::size_t lanes = 4;
-    using Lanes = double MAXMARGIN_VECTOR(lanes * sizeof(double), 8);
+    using Lanes MAXMARGIN_VECTOR(lanes * sizeof(double), 8) = double;
     Lanes sums[2][4] = {};
     std::size_t k = 0;
     for (; k + lanes <= n; k += lanes) {
@@ -68,8 +68,8 @@ MAXMARGIN_INLINE void products_loop(const double* four, const double* two, std::
 }
 
 // Four rows at a time. Which of them count is a mask: as a jump it would be mispredicted all the time.
-using FourRows = double MAXMARGIN_VECTOR(4 * sizeof(double), 8);
-using FourMasks = std::int64_t MAXMARGIN_VECTOR(4 * sizeof(double), 8);
+using FourRows MAXMARGIN_VECTOR(4 * sizeof(double), 8) = double;
+using FourMasks MAXMARGIN_VECTOR(4 * sizeof(double), 8) = std::int64_t;
 
 MAXMARGIN_INLINE double slope_loop(const std::uint32_t* rows, const double* x, std::size_t n, const double* r,
                                    double lower, double& squares) {

@@ -8,7 +8,7 @@ namespace {
 
 // Four numbers at a time; what is left over goes one by one, by the same formulas.
 constexpr std::size_t lanes = 4;
-using Lanes = double MAXMARGIN_VECTOR(lanes * sizeof(double), 8);
+using Lanes MAXMARGIN_VECTOR(lanes * sizeof(double), 8) = double;
 
 MAXMARGIN_INLINE Lanes load(const double* x) {
     return *reinterpret_cast<const Lanes*>(x);
