@@ -82,6 +82,10 @@ html_theme_options = {
 
 # The tables of results lie outside of this folder: a copy of them is a part of the site.
 shutil.copytree(ROOT / "benchmarks" / "results", HERE / "results", dirs_exist_ok=True)
+# Pages of tutorials that have another name now would belong to no list.
+for page in (HERE / "gallery").glob("plot_*.rst"):
+    if not (ROOT / "examples" / "gallery" / f"{page.stem}.py").exists():
+        page.unlink()
 
 
 def api_page() -> str:

@@ -19,6 +19,7 @@
 // After the name of an alias for a type of numbers: a vector of so many bytes, which may lie at any multiple of an
 // alignment. (After the type itself Clang ignores the alignment.)
 #define MAXMARGIN_VECTOR(bytes, alignment) __attribute__((vector_size(bytes), aligned(alignment), may_alias))
+#define MAXMARGIN_CONVERT(vector, Type) __builtin_convertvector(vector, Type)
 #define MAXMARGIN_INLINE inline MAXMARGIN_ALWAYS_INLINE
 
 // Functions compiled for several instruction sets, of which the loader picks one at run time. Sanitizers, C libraries

@@ -26,7 +26,7 @@ MAXMARGIN_INLINE Block larger(Block a, Block b) {
     return a > b ? a : b;
 }
 MAXMARGIN_INLINE Block as_doubles(const std::int8_t* signs) {
-    return __builtin_convertvector(*reinterpret_cast<const Signs*>(signs), Block);
+    return MAXMARGIN_CONVERT(*reinterpret_cast<const Signs*>(signs), Block);
 }
 MAXMARGIN_INLINE bool all(Mask mask) {
     return (mask[0] & mask[1] & mask[2] & mask[3]) != 0;

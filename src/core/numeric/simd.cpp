@@ -31,8 +31,7 @@ MAXMARGIN_INLINE void axpy_loop(double a, const Value* x, double* w, std::size_t
 }
 
 template <class Value>
-inline __attribute__((always_inline)) void axpy_four_loop(const double* a, const Value* const* x, double* w,
-                                                          std::size_t n) {
+MAXMARGIN_INLINE void axpy_four_loop(const double* a, const Value* const* x, double* w, std::size_t n) {
     const double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
     const Value *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
     for (std::size_t k = 0; k < n; ++k) {
