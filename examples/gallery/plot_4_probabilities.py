@@ -27,7 +27,8 @@ train, test = np.arange(len(y)) < 3000, np.arange(len(y)) >= 3000
 # %%
 # ``calibrated`` is ``fit`` with probabilities: it trains on all rows, leaves out each fold once, and lays a sigmoid or
 # a rising step function through the scores of rows that were left out. Folds start from the fit of all rows, so they
-# take little time. To compare with, the usual mistake: a sigmoid of the score itself.
+# take little time. To compare with, the usual mistake: a sigmoid of the score itself. The Brier score is the mean
+# squared error of probabilities: smaller is better, and not even the truth has zero.
 model = LinearSVC()
 told = {"sigmoid of the score": 1 / (1 + np.exp(-model.fit(X[train], y[train]).decision_function(X[test])))}
 for method in ("sigmoid", "isotonic"):
