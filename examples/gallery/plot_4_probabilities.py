@@ -75,7 +75,7 @@ right_so_far = np.cumsum(digits.predict(X_test)[order] == y_test[order]) / np.ar
 kept = np.arange(1, len(order) + 1) / len(order)
 for limit in (0.5, 0.9):
     count = np.sum(sure >= limit)
-    print(f"surer than {limit:.0%}: {count / len(sure):.0%} of the pictures, {right_so_far[count - 1]:.1%} of them right")
+    print(f"surer than {limit:.0%}: {count / len(sure):.0%} of the pictures, {right_so_far[count - 1]:.1%} right")
 
 figure, (curve, least) = plt.subplots(1, 2, figsize=(11, 4), width_ratios=(3, 2))
 curve.plot(kept, right_so_far, color="C0")
