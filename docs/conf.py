@@ -82,6 +82,10 @@ html_theme_options = {
 
 # The tables of results lie outside of this folder: a copy of them is a part of the site.
 shutil.copytree(ROOT / "benchmarks" / "results", HERE / "results", dirs_exist_ok=True)
+# Pages of tutorials that have another name now would belong to no list.
+for page in (HERE / "gallery").glob("plot_*.rst"):
+    if not (ROOT / "examples" / "gallery" / f"{page.stem}.py").exists():
+        page.unlink()
 
 
 def api_page() -> str:
@@ -107,8 +111,16 @@ def api_page() -> str:
 
 
 def link_results(_app: object, page: str, source: list[str]) -> None:
-    """Let pages find the copy of the results, and put pages that no list names at the end of the guides."""
+    """Let pages find the copies of results and tutorials, and put every page into a list.
+
+    What the first pages of a folder link to are its pages; those that no list names go to the end of the guides.
+    """
     source[0] = source[0].replace("](../benchmarks/results/", "](results/")
+    # A tutorial is a script in the repository and a page of the site.
+    source[0] = re.sub(r"\]\((?:\.\./)+examples/gallery/(\w+)\.py\)", r"](/gallery/\1.rst)", source[0])
+    if page in ("howto/index", "mathematics/index"):
+        names = dict.fromkeys(re.findall(r"\]\((\w+)\.md[)#]", source[0]))
+        source[0] += "\n".join(["", "```{toctree}", ":hidden:", "", *names, "```", ""])
     if page == "site/guides":
         named = set(
             re.findall(r"^   \.\./(\w+)$", "".join(f.read_text() for f in HERE.glob("site/*.rst")), re.MULTILINE)

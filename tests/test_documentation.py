@@ -201,7 +201,8 @@ def test_every_tutorial_runs(script, tmp_path, monkeypatch):
         plt.close("all")
 
 
-def test_the_site_lists_every_page_of_questions():
-    trees = "".join(page.read_text() for page in (ROOT / "docs" / "site").glob("*.rst"))
-    for page in (ROOT / "docs" / "howto").glob("*.md"):
-        assert f"../howto/{page.stem}\n" in trees
+@pytest.mark.parametrize("folder", ["howto", "mathematics"])
+def test_the_first_page_of_a_folder_links_to_all_others(folder):
+    first = ROOT / "docs" / folder / "index.md"
+    links = re.findall(r"\]\((\w+)\.md[)#]", first.read_text())
+    assert {page.stem for page in first.parent.glob("*.md")} - {"index"} <= set(links)

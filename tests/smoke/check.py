@@ -37,7 +37,7 @@ def main() -> None:
     system = f"Python {sys.version.split()[0]}"
     if hasattr(sys, "_is_gil_enabled"):
         system += f", lock {'on' if sys._is_gil_enabled() else 'off'}"
-    core = next(home.parent.glob("_core*")).name
+    core = Path(maxmargin._core.__file__).name
     print(f"maxmargin {maxmargin.__version__} works on {system}: {core}")
 
 

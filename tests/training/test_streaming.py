@@ -10,8 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import (
     BinaryProblem,
     LinearRankSVM,
+    LinearRankSVMCV,
     LinearSVC,
+    LinearSVCCV,
     LinearSVR,
+    LinearSVRCV,
     MulticlassProblem,
     OneClassSVM,
     RankingProblem,
@@ -210,6 +213,21 @@ def test_scikit_learn_cross_validates_over_blocks(stream):
     np.testing.assert_allclose(scores, cross_val_score(LinearSVC(), X, y, cv=3), atol=0.02)
     search = GridSearchCV(LinearSVC(), {"C": [0.01, 1.0]}, cv=3).fit(blocks, blocks.y)
     assert search.best_estimator_.solver_used_ == "newton over blocks"
+
+
+@pytest.mark.parametrize("estimator", [LinearSVCCV, LinearSVRCV, LinearRankSVMCV])
+def test_searches_over_C_take_blocks_that_fit_and_refuse_others(estimator, tmp_path, monkeypatch):
+    X, y = make()
+    X, qid = sparse.csr_matrix(X), np.arange(len(y)) % 30
+    blocks = write_blocks((X, y, None, qid), tmp_path / "small.blocks", block_bytes=10000)
+    small = estimator(Cs=[0.1, 1.0], rule="one_standard_error").fit(blocks)
+    groups = {"qid": qid} if estimator is LinearRankSVMCV else {}
+    whole = estimator(Cs=[0.1, 1.0], rule="one_standard_error").fit(X, y, **groups)
+    assert small.C_ == whole.C_
+    np.testing.assert_array_equal(small.coef_, whole.coef_)
+    monkeypatch.setattr("maxmargin.io.blocks.LOADED_SHARE", 0.0)
+    with pytest.raises(ValueError, match=f"{estimator.__name__} over blocks needs rows that fit"):
+        estimator(Cs=[0.1, 1.0], rule="one_standard_error").fit(blocks)
 
 
 def test_a_class_that_most_blocks_lack_is_learned(stream):

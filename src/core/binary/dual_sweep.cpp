@@ -15,8 +15,7 @@ constexpr std::size_t start_ahead = 8;
 
 // The exact solution of (5), eq. 9, with a tube that of Ho & Lin 2012. A zero row without diagonal has zero
 // curvature and goes to its bound, or inside of the tube to zero, at once.
-inline double minimiser(double alpha, double curvature, double G, double epsilon, double lower,
-                                  double upper) {
+inline double minimiser(double alpha, double curvature, double G, double epsilon, double lower, double upper) {
     if (curvature > 0.0) {
         const double free = alpha - G / curvature;
         if (epsilon == 0.0) {

@@ -15,7 +15,7 @@
 namespace maxmargin {
 namespace {
 
-constexpr std::size_t bands = 16;
+constexpr std::size_t n_bands = 16;
 constexpr std::size_t all_masks = std::size_t{1} << joint_width;
 constexpr double least_decrease = 1e-4, shortest = 0.1, longest = 0.5;  // of a step that has to be taken back
 
@@ -235,7 +235,7 @@ void FoldNewton::add_outers(std::span<const RowIndex> rows, std::span<const doub
     if (team == nullptr) {
         add(0, width());
     } else {
-        for_all(team, bands, [&](std::size_t k) { add(width() * k / bands, width() * (k + 1) / bands); });
+        for_all(team, n_bands, [&](std::size_t k) { add(width() * k / n_bands, width() * (k + 1) / n_bands); });
     }
 }
 

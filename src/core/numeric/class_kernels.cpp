@@ -9,7 +9,7 @@ namespace maxmargin {
 namespace {
 
 // Four doubles that may lie anywhere.
-using Block = double MAXMARGIN_VECTOR(32, 8);
+using Block MAXMARGIN_VECTOR(32, 8) = double;
 static_assert(sizeof(Block) == class_block * sizeof(double));
 
 // The scores of `blocks` blocks of classes stay in registers while the row goes by. Two sums for each hide the latency

@@ -15,7 +15,7 @@ class ColumnIndices {
     static_assert(std::endian::native == std::endian::little, "the low half of an index comes first");
 
   public:
-    using Word = std::uint32_t MAXMARGIN_MAY_ALIAS;
+    using Word MAXMARGIN_MAY_ALIAS = std::uint32_t;
 
     // More columns than a low half can tell apart.
     static constexpr std::size_t too_many = std::size_t{1} << 32;

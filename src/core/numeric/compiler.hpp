@@ -16,16 +16,19 @@
 #define MAXMARGIN_PREFETCH(address) static_cast<void>(address)
 #define MAXMARGIN_PREFETCH_TO_WRITE(address) static_cast<void>(address)
 #endif
-// After a type of numbers: it may be read where another type was written.
+// After the name of an alias for a type of numbers: it may be read where another type was written.
 #define MAXMARGIN_MAY_ALIAS __attribute__((may_alias))
-// After a type of numbers: a vector of so many bytes, which may lie at any multiple of an alignment.
+// After the name of an alias for a type of numbers: a vector of so many bytes, which may lie at any multiple of an
+// alignment. (After the type itself Clang ignores the alignment.)
 #define MAXMARGIN_VECTOR(bytes, alignment) __attribute__((vector_size(bytes), aligned(alignment), may_alias))
+#define MAXMARGIN_CONVERT(vector, Type) __builtin_convertvector(vector, Type)
 #define MAXMARGIN_INLINE inline MAXMARGIN_ALWAYS_INLINE
 
 // Functions compiled for several instruction sets, of which the loader picks one at run time. Sanitizers, C libraries
-// without ifunc support and compilers that cannot do it build the plain version only.
+// without ifunc support and other compilers build the plain version only: Clang 14 knows the attribute, but makes the
+// first version alone of a function that a header has declared, and crashes where the processor lacks its instructions.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && !defined(MAXMARGIN_SANITIZE) && \
-    (!defined(__clang__) || __clang_major__ >= 14)
+    !defined(__clang__)
 #define MAXMARGIN_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 // For loops over blocks of four doubles, to which wider registers are of no use.
 #define MAXMARGIN_BLOCK_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))

@@ -9,9 +9,9 @@ namespace {
 constexpr std::size_t lanes_of_block = 4, blocks = joint_width / lanes_of_block;
 
 // Four doubles that may lie anywhere, four comparisons of them, and four signs.
-using Block = double MAXMARGIN_VECTOR(32, 8);
+using Block MAXMARGIN_VECTOR(32, 8) = double;
 using Mask = decltype(Block{} < Block{});
-using Signs = std::int8_t MAXMARGIN_VECTOR(4, 1);
+using Signs MAXMARGIN_VECTOR(4, 1) = std::int8_t;
 
 MAXMARGIN_INLINE Block load(const double* p) {
     return *reinterpret_cast<const Block*>(p);
@@ -26,7 +26,7 @@ MAXMARGIN_INLINE Block larger(Block a, Block b) {
     return a > b ? a : b;
 }
 MAXMARGIN_INLINE Block as_doubles(const std::int8_t* signs) {
-    return __builtin_convertvector(*reinterpret_cast<const Signs*>(signs), Block);
+    return MAXMARGIN_CONVERT(*reinterpret_cast<const Signs*>(signs), Block);
 }
 MAXMARGIN_INLINE bool all(Mask mask) {
     return (mask[0] & mask[1] & mask[2] & mask[3]) != 0;

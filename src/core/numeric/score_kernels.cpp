@@ -10,7 +10,7 @@ namespace maxmargin {
 namespace {
 
 // Four doubles that may lie anywhere.
-using Block = double MAXMARGIN_VECTOR(32, 8);
+using Block MAXMARGIN_VECTOR(32, 8) = double;
 constexpr std::size_t block = 4;
 
 // Sums over `rows` rows and `count` blocks of classes stay in registers while the features go by. The last block ends

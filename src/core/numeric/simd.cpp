@@ -31,8 +31,7 @@ MAXMARGIN_INLINE void axpy_loop(double a, const Value* x, double* w, std::size_t
 }
 
 template <class Value>
-inline __attribute__((always_inline)) void axpy_four_loop(const double* a, const Value* const* x, double* w,
-                                                          std::size_t n) {
+MAXMARGIN_INLINE void axpy_four_loop(const double* a, const Value* const* x, double* w, std::size_t n) {
     const double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
     const Value *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
     for (std::size_t k = 0; k < n; ++k) {
@@ -45,7 +44,7 @@ inline __attribute__((always_inline)) void axpy_four_loop(const double* a, const
 MAXMARGIN_INLINE void products_loop(const double* four, const double* two, std::size_t stride, std::size_t n,
                                     double* products) {
     constexpr std::size_t lanes = 4;
-    using Lanes = double MAXMARGIN_VECTOR(lanes * sizeof(double), 8);
+    using Lanes MAXMARGIN_VECTOR(lanes * sizeof(double), 8) = double;
     Lanes sums[2][4] = {};
     std::size_t k = 0;
     for (; k + lanes <= n; k += lanes) {
@@ -68,8 +67,8 @@ MAXMARGIN_INLINE void products_loop(const double* four, const double* two, std::
 }
 
 // Four rows at a time. Which of them count is a mask: as a jump it would be mispredicted all the time.
-using FourRows = double MAXMARGIN_VECTOR(4 * sizeof(double), 8);
-using FourMasks = std::int64_t MAXMARGIN_VECTOR(4 * sizeof(double), 8);
+using FourRows MAXMARGIN_VECTOR(4 * sizeof(double), 8) = double;
+using FourMasks MAXMARGIN_VECTOR(4 * sizeof(double), 8) = std::int64_t;
 
 MAXMARGIN_INLINE double slope_loop(const std::uint32_t* rows, const double* x, std::size_t n, const double* r,
                                    double lower, double& squares) {

@@ -8,7 +8,7 @@ namespace {
 
 // Four numbers at a time; what is left over goes one by one, by the same formulas.
 constexpr std::size_t lanes = 4;
-using Lanes = double MAXMARGIN_VECTOR(lanes * sizeof(double), 8);
+using Lanes MAXMARGIN_VECTOR(lanes * sizeof(double), 8) = double;
 
 MAXMARGIN_INLINE Lanes load(const double* x) {
     return *reinterpret_cast<const Lanes*>(x);
@@ -80,7 +80,7 @@ MAXMARGIN_BLOCK_CLONES SlopeSums find_slopes(const SlopeShape& given, const doub
     LossParts<double> narrow;
     std::size_t k = 0;
     for (; k + lanes <= n; k += lanes) {
-        Lanes is_curved;
+        decltype(wide.losses) is_curved;  // aligned as a template sees it, which Lanes itself is not
         *reinterpret_cast<Lanes*>(slopes + k) = wide.add(shape, load(slack + k), load(C + k), is_curved);
         for (std::size_t lane = 0; lane < lanes; ++lane) {
             curved[k + lane] = is_curved[lane] != 0.0 ? 1 : 0;

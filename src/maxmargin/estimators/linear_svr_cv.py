@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.estimators.base import seed_of
 from maxmargin.estimators.linear_svr import LinearSVR
+from maxmargin.estimators.on_blocks import must_load
 from maxmargin.estimators.searching import SearchesC, Steps, scorer_of
 from maxmargin.models.model import Model
 from maxmargin.problems.losses import Floats
@@ -107,7 +108,7 @@ random_state, verbose
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> LinearSVRCV:
         """Choose C by cross-validation, then train on all rows.
 
@@ -129,6 +130,7 @@ random_state, verbose
         """
         method = self._method()
         deadline = Deadline(self.time_limit)
+        X, y, sample_weight, _ = must_load("LinearSVRCV", X, y, sample_weight)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", y_numeric=True)
         check_consistent_length(X, groups)
         weight: Floats | None = None
