@@ -7,26 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maxmargin.cli.jobs import flat, make_job, values_option
+from maxmargin.cli.jobs import flat, make_job, prepare, values_option
 from maxmargin.cli.loading import check_order, load
 from maxmargin.cli.options import data_argument, memory, reading, talking
 from maxmargin.cli.pictures import draw, plot_option
-from maxmargin.cli.ranking import refuse_classification
 from maxmargin.cli.targets import model_target
-from maxmargin.cli.training import (
-    classification_loss,
-    liblinear_option,
-    note_qid,
-    take_liblinear,
-    task_option,
-    training,
-)
+from maxmargin.cli.training import liblinear_option, losses, note_qid, take_liblinear, task_option, training
 
 #: Written out here for the sake of a quick start; a test compares them with those of the library.
 CALIBRATIONS = ("sigmoid", "isotonic", "temperature")
 
 if TYPE_CHECKING:
-    from maxmargin.cli.jobs import Classify, Rank
+    from maxmargin.cli.jobs import Job
     from maxmargin.cli.output import Output
     from maxmargin.training.cross_validation import CrossValidation
 
@@ -47,7 +39,7 @@ if TYPE_CHECKING:
     type=click.Choice(CALIBRATIONS),
     help="Fit probabilities to the scores of the rows left out, and keep them in MODEL for predict --proba.",
 )
-@classification_loss
+@losses
 @training
 @reading
 @memory
@@ -59,23 +51,25 @@ def cv(context: click.Context, /, data: str, model: str | None, Cs: tuple[tuple[
     """Train on all but one part of DATA, test on that part, for each part and each C, and compare.
 
     The parts are random, of equal size, and have their share of every class; with --task rank they consist of whole
-    queries. The best C, of highest mean score and smallest among equals, is the one to train with. If MODEL is named,
-    a model is trained with it on all rows and written there.
+    queries, and a regression is judged by R2. The best C, of highest mean score and smallest among equals, is the one
+    to train with. If MODEL is named, a model is trained with it on all rows and written there.
 
     \b
     maxmargin cv train.svm
     maxmargin cv train.svm model.mm -C 0.5,1,2 --folds 10 --plot scores.svg
     maxmargin cv queries.svm --task rank -C 10,100,1000
+    maxmargin cv houses.csv --task regression --label price
     """
     from maxmargin.cli.output import Output
 
-    if given["task"] == "rank":
-        refuse_classification(context, given)
-        if given["calibrate"] is not None:
-            raise click.UsageError("--calibrate does not apply to --task rank", context)
+    if given["task"] != "classify" and given["calibrate"] is not None:
+        raise click.UsageError(f"--calibrate does not apply to --task {given['task']}", context)
     if given["calibrate"] is not None and model is None:
         raise click.UsageError("--calibrate needs MODEL, the file that keeps the probabilities", context)
+    if given["task"] == "rank":
+        prepare(context, given)  # which refuses --liblinear
     notes = take_liblinear(context, given)
+    prepare(context, given)
     output = Output(given["quiet"], given["as_json"])
     for note in notes:
         output.note(note)
@@ -100,9 +94,8 @@ def cross_validation(
     from maxmargin.solvers.threads import count_threads
     from maxmargin.training.cross_validation import cross_validate
 
-    if given["task"] not in ("classify", "rank"):
-        what = "a regression" if given["task"] == "regression" else "a one-class model"
-        raise ValueError(f"only classifiers and rankings are cross-validated, not {what}; use  maxmargin train")
+    if given["task"] == "one_class":
+        raise ValueError("a one-class model has no labels to be cross-validated by; use  maxmargin train")
     if model is not None:
         check_order("cv", data, model)
         model = model_target(data, model, given["labels"])
@@ -119,7 +112,7 @@ def cross_validation(
 
         def on_step(held: Any, score: float) -> None:
             finished[0] += 1
-            where = f"fold {held.fold + 1} of {len(folds)}, C {held.solved.C:g}: {100 * score:.2f} % {job.score_name}"
+            where = f"fold {held.fold + 1} of {len(folds)}, C {held.solved.C:g}: {job.text(score)} {job.score_name}"
             bar.show(finished[0] / steps, f"{finished[0]} of {steps}, {where}")
 
         found = cross_validate(
@@ -147,7 +140,7 @@ def cross_validation(
 
 
 def _write(
-    job: Classify | Rank, found: CrossValidation, best: int, model: str, calibrate: str | None, fields: dict[str, Any]
+    job: Job, found: CrossValidation, best: int, model: str, calibrate: str | None, fields: dict[str, Any]
 ) -> bool:
     """The model of the best C on all rows; whether it reached its tolerance."""
     from dataclasses import replace
@@ -194,7 +187,7 @@ def _largest_square(X: Any) -> float:
     return float(np.bincount(row_of, weights=X.data.astype(np.float64) ** 2, minlength=1).max())
 
 
-def _fields(found: CrossValidation, best: int, job: Classify | Rank, converged: bool, seconds: float) -> dict[str, Any]:
+def _fields(found: CrossValidation, best: int, job: Job, converged: bool, seconds: float) -> dict[str, Any]:
     name = job.score_name.replace(" ", "_")
     order = found.Cs.argsort(kind="stable")
     return {
@@ -216,21 +209,21 @@ def _fields(found: CrossValidation, best: int, job: Classify | Rank, converged: 
     }
 
 
-def _lines(fields: dict[str, Any], folds: int, job: Classify | Rank, model: str | None) -> list[str]:
+def _lines(fields: dict[str, Any], folds: int, job: Job, model: str | None) -> list[str]:
     from maxmargin.cli.output import table
 
     name = job.score_name.replace(" ", "_")
     rows = [
         [
             f"{result['C']:g}" + (" *" if result["C"] == fields["best_C"] else ""),
-            f"{100 * result[name]:.3f} %",
-            f"{100 * result['deviation']:.3f} %",
+            job.text(result[name]),
+            job.text(result["deviation"]),
             f"{max(result['gap'], 0.0):.1e}",
             f"{result['seconds']:.3g}",
         ]
         for result in fields["results"]
     ]
-    best = f"best C {fields['best_C']:g}: {100 * fields[name]:.3f} % over {folds} folds, {fields['seconds']:.3g} s"
+    best = f"best C {fields['best_C']:g}: {job.text(fields[name])} over {folds} folds, {fields['seconds']:.3g} s"
     return [
         *table(["C", job.score_name, "deviation", "worst gap", "seconds"], rows),
         "",
@@ -239,7 +232,7 @@ def _lines(fields: dict[str, Any], folds: int, job: Classify | Rank, model: str 
     ]
 
 
-def _draw(path: str | None, found: CrossValidation, best: int, job: Classify | Rank) -> None:
+def _draw(path: str | None, found: CrossValidation, best: int, job: Job) -> None:
     def plot(axes: list[Any]) -> None:
         from maxmargin.plots.paths import ScoreDisplay
 

@@ -1,4 +1,4 @@
-"""What ``cv`` and ``path`` learn from a file, a classifier or a ranking, whatever C is."""
+"""What ``cv`` and ``path`` learn from a file, a classifier, a regression or a ranking, whatever C is."""
 
 from __future__ import annotations
 
@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from maxmargin.cli.options import F
-from maxmargin.cli.ranking import check_ranks, ranker_parameters
-from maxmargin.cli.training import class_weights, classifier_parameters, labels_and_classes, solver_options
+from maxmargin.cli.ranking import check_ranks, ranker_parameters, refuse_classification
+from maxmargin.cli.regression import numbers_of, prepare_regression, regression_parameters
+from maxmargin.cli.training import (
+    class_weights,
+    classifier_parameters,
+    intercept_options,
+    labels_and_classes,
+    prepare_classification,
+    solver_options,
+)
 
 if TYPE_CHECKING:
     from maxmargin.cli.output import Output
@@ -52,10 +60,25 @@ def flat(Cs: tuple[tuple[float, ...], ...]) -> tuple[float, ...]:
     return tuple(sorted({C for values in Cs for C in values}))
 
 
+def percent(share: float) -> str:
+    """A share of rows or pairs."""
+    return f"{100 * share:.3f} %"
+
+
+def random_folds(rows: int, count: int, seed: int) -> list[Any]:
+    """Parts of equal size."""
+    import numpy as np
+
+    from maxmargin.training.cross_validation import check_count, fold_numbers, folds_of
+
+    return folds_of(fold_numbers(np.zeros(rows, dtype=np.intp), check_count(count, rows), seed))
+
+
 class Classify:
     """Telling classes apart."""
 
     score_name = "accuracy"
+    text = staticmethod(percent)
     default_Cs = (0.01, 0.1, 1.0, 10.0, 100.0)
 
     def __init__(self, data: Data, name: str, given: dict[str, Any], _: Output) -> None:
@@ -97,6 +120,7 @@ class Rank:
     """Putting rows in order."""
 
     score_name = "in order"
+    text = staticmethod(percent)
     default_Cs = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 
     def __init__(self, data: Data, name: str, given: dict[str, Any], output: Output) -> None:
@@ -111,14 +135,11 @@ class Rank:
 
     def folds(self, count: int, seed: int) -> list[Any]:
         """Parts of whole queries, or of rows where there are none."""
-        import numpy as np
+        from maxmargin.training.cross_validation import folds_of, group_fold_numbers
 
-        from maxmargin.training.cross_validation import check_count, fold_numbers, folds_of, group_fold_numbers
-
-        rows = self.data.X.shape[0]
         if self.data.qid is not None:
             return folds_of(group_fold_numbers(self.data.qid, count, seed))
-        return folds_of(fold_numbers(np.zeros(rows, dtype=np.intp), check_count(count, rows), seed))
+        return random_folds(self.data.X.shape[0], count, seed)
 
     def model(self, solved: Any) -> Model:
         """The model of one C."""
@@ -130,6 +151,74 @@ class Rank:
         return Model.of_ranking(problem, solution, parameters, feature_names=names, source=how)
 
 
-def make_job(data: Data, name: str, given: dict[str, Any], output: Output) -> Classify | Rank:
+class Regress:
+    """Predicting numbers."""
+
+    score_name = "R2"
+    default_Cs = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+    def __init__(self, data: Data, name: str, given: dict[str, Any], _: Output) -> None:
+        from maxmargin.problems.matrix import Matrix
+        from maxmargin.training.tasks import Regression
+
+        self.data, self.given = data, given
+        self.y = numbers_of(data, name)
+        self.what = {"loss": given["loss"], "epsilon": given["epsilon"]}
+        self.task = Regression(Matrix.of(data.X), self.y, **self.what, **intercept_options(given))
+        self.options = {
+            "solver": self._method(),
+            "tol": given["tol"],
+            "max_iter": given["max_iter"],
+            "pack": not given["no_pack"],
+            "seed": given["seed"],
+        }
+
+    def _method(self) -> Any:
+        from maxmargin.problems.regression import regression_loss
+        from maxmargin.training.method_choice import narrow_method
+
+        return narrow_method(
+            self.given["solver"],
+            "regression",
+            regression_loss(**self.what),
+            penalize_bias=not self.given["no_penalize_intercept"],
+            shrinking=not self.given["no_shrinking"],
+        )
+
+    @staticmethod
+    def text(score: float) -> str:
+        """A share of the squared deviation."""
+        return f"{score:.5f}"
+
+    def folds(self, count: int, seed: int) -> list[Any]:
+        """Random parts."""
+        return random_folds(self.data.X.shape[0], count, seed)
+
+    def model(self, solved: Any) -> Model:
+        """The model of one C."""
+        from maxmargin.models.model import Model
+
+        [problem], [solution] = solved.problems, solved.solutions
+        parameters = regression_parameters({**self.given, "C": solved.C})
+        names, how = self.data.feature_names, self.data.source
+        return Model.of_regression(problem, solution, parameters, feature_names=names, source=how)
+
+
+Job = Classify | Rank | Regress
+
+
+def prepare(context: click.Context, given: dict[str, Any]) -> None:
+    """Options of other tasks than the one that is asked for are an error."""
+    if given["task"] == "rank":
+        refuse_classification(context, given)
+    elif given["task"] == "regression":
+        prepare_regression(context, given)
+    else:
+        prepare_classification(context, given)
+
+
+def make_job(data: Data, name: str, given: dict[str, Any], output: Output) -> Job:
     """What ``--task`` asks for."""
-    return (Rank if given["task"] == "rank" else Classify)(data, name, given, output)
+    jobs: dict[str, Any] = {"classify": Classify, "regression": Regress, "rank": Rank}
+    job: Job = jobs[given["task"]](data, name, given, output)
+    return job

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maxmargin.cli.jobs import flat, make_job, values_option
+from maxmargin.cli.jobs import flat, make_job, prepare, values_option
 from maxmargin.cli.loading import load
 from maxmargin.cli.options import Positive, data_argument, reading, talking
 from maxmargin.cli.pictures import draw, plot_option
-from maxmargin.cli.ranking import refuse_classification
-from maxmargin.cli.training import classification_loss, note_qid, task_option, training
+from maxmargin.cli.training import losses, note_qid, task_option, training
 
 if TYPE_CHECKING:
-    from maxmargin.cli.jobs import Classify, Rank
+    from maxmargin.cli.jobs import Job
     from maxmargin.training.svm_path import Path
 
 #: Panels of classes in a picture.
@@ -26,7 +25,7 @@ MOST_PANELS = 8
 @data_argument
 @task_option
 @values_option("from where the model is known in closed form to where it no longer changes")
-@classification_loss
+@losses
 @training
 @click.option("--time-limit", type=Positive(), metavar="SECONDS", help="End the path after this time.")
 @reading
@@ -40,18 +39,20 @@ def path(context: click.Context, /, data: str, Cs: tuple[tuple[float, ...], ...]
     maxmargin path train.svm --plot path.svg
     maxmargin path train.svm -C 0.01,0.1,1,10 --loss hinge --json
     maxmargin path queries.svm --task rank
+    maxmargin path houses.csv --task regression --label price -C 0.01,0.1,1
     """
     from maxmargin.cli.output import Bar, Output
     from maxmargin.training.svm_path import svm_path
 
     ranking = given["task"] == "rank"
-    if ranking:
-        refuse_classification(context, given)
+    prepare(context, given)
+    values = flat(Cs)
+    if given["task"] == "regression" and not values:
+        raise click.UsageError("--task regression needs the values of C, such as -C 0.01,0.1,1,10", context)
     output = Output(given["quiet"], given["as_json"])
     loaded = load(data, given, output, with_qid=ranking)
     note_qid(context, data, loaded, given, output)
     job = make_job(loaded, data, given, output)
-    values = flat(Cs)
     start = time.perf_counter()
     shares: list[float] = []
     with Bar(output, "path") as bar:
@@ -61,7 +62,7 @@ def path(context: click.Context, /, data: str, Cs: tuple[tuple[float, ...], ...]
 
             shares.append(job.task.score(job.task.scores(solved), np.arange(loaded.X.shape[0])))
             share = len(shares) / len(values) if values else None
-            bar.show(share, f"C {solved.C:g}, gap {solved.gap:.1e}, {100 * shares[-1]:.2f} % {job.score_name}")
+            bar.show(share, f"C {solved.C:g}, gap {solved.gap:.1e}, {job.text(shares[-1])} {job.score_name}")
 
         # The first C of an automatic path comes from products that only scipy's matrices have.
         found = svm_path(
@@ -81,32 +82,39 @@ def path(context: click.Context, /, data: str, Cs: tuple[tuple[float, ...], ...]
     return 0 if fields["converged"] else 1
 
 
-def _labels(job: Classify | Rank) -> tuple[Any]:
-    from maxmargin.cli.jobs import Classify
+def _labels(job: Job) -> tuple[Any]:
+    from maxmargin.cli.jobs import Classify, Regress
 
-    return (job.classes[job.labels],) if isinstance(job, Classify) else (job.data.y,)
+    if isinstance(job, Classify):
+        return (job.classes[job.labels],)
+    return (job.y if isinstance(job, Regress) else job.data.y,)
 
 
-def _options(job: Classify | Rank) -> dict[str, Any]:
+def _options(job: Job) -> dict[str, Any]:
     """The options of ``svm_path``."""
-    from maxmargin.cli.jobs import Classify
+    from maxmargin.cli.jobs import Rank, Regress
 
-    if not isinstance(job, Classify):
+    if isinstance(job, Rank):
         return {"task": "rank", "qid": job.data.qid, **job.options}
     given = job.given
-    return {
+    options = {
         "loss": job.what["loss"],
-        "penalty": job.what["penalty"],
-        "multi_class": job.what["multi_class"],
         "fit_intercept": not given["no_intercept"],
         "penalize_intercept": not given["no_penalize_intercept"],
         "intercept_scaling": given["intercept_scaling"],
-        "class_weight": job.class_weight,
         **job.options,
+    }
+    if isinstance(job, Regress):
+        return {"task": "regression", "epsilon": job.what["epsilon"], **options}
+    return {
+        "penalty": job.what["penalty"],
+        "multi_class": job.what["multi_class"],
+        "class_weight": job.class_weight,
+        **options,
     }
 
 
-def _fields(found: Path, shares: list[float], job: Classify | Rank, seconds: float) -> dict[str, Any]:
+def _fields(found: Path, shares: list[float], job: Job, seconds: float) -> dict[str, Any]:
     import numpy as np
 
     name = job.score_name.replace(" ", "_")
@@ -132,7 +140,7 @@ def _fields(found: Path, shares: list[float], job: Classify | Rank, seconds: flo
     }
 
 
-def _lines(fields: dict[str, Any], job: Classify | Rank) -> list[str]:
+def _lines(fields: dict[str, Any], job: Job) -> list[str]:
     from maxmargin.cli.output import table
 
     name = job.score_name.replace(" ", "_")
@@ -143,7 +151,7 @@ def _lines(fields: dict[str, Any], job: Classify | Rank) -> list[str]:
             f"{max(result['gap'], 0.0):.1e}",
             f"{result['norm']:.4g}",
             f"{result['support_vectors']:,}",
-            f"{100 * result[name]:.3f} %",
+            job.text(result[name]),
             f"{result['seconds']:.3g}",
         ]
         for result in fields["results"]

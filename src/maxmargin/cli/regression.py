@@ -50,7 +50,7 @@ def train_regressor(data: Data, name: str, given: dict[str, Any], output: Output
     try:
         problem = RegressionProblem(
             data.X,
-            _numbers(data, name),
+            numbers_of(data, name),
             given["C"],
             loss=given["loss"],
             epsilon=given["epsilon"],
@@ -78,7 +78,7 @@ def regression_parameters(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _numbers(data: Data, name: str) -> Any:
+def numbers_of(data: Data, name: str) -> Any:
     """The labels as numbers to predict."""
     import numpy as np
 
@@ -94,7 +94,7 @@ def _numbers(data: Data, name: str) -> Any:
 def residual_fields(data: Data, model: Model) -> dict[str, Any]:
     """How well a model predicts its training data."""
     tally = ResidualTally()
-    tally.add(_numbers(data, "the data"), model.scores(data.X))
+    tally.add(numbers_of(data, "the data"), model.scores(data.X))
     return tally.measures()
 
 

@@ -40,7 +40,7 @@ def run_parameters(given: dict[str, Any]) -> dict[str, Any]:
         "warm_start": False,
         "n_jobs": given["jobs"],
         "pack": not given["no_pack"],
-        "time_limit": given["time_limit"],
+        "time_limit": given.get("time_limit"),
         "random_state": given["seed"],
         "verbose": 0,
     }

@@ -13,8 +13,6 @@ from maxmargin.cli.loading import check_order, load
 from maxmargin.cli.multilabel import recognise_labels, train_labels, training_fields, training_lines
 from maxmargin.cli.one_class import outlier_fields, outlier_lines, refuse_supervision, train_one_class
 from maxmargin.cli.options import (
-    LOSSES,
-    REGRESSION_LOSSES,
     Positive,
     data_argument,
     label_text,
@@ -32,7 +30,9 @@ from maxmargin.cli.training import (
     classifier_parameters,
     labels_and_classes,
     liblinear_option,
+    losses,
     note_qid,
+    prepare_classification,
     solver_options,
     take_liblinear,
     training,
@@ -54,18 +54,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Tell classes apart, predict numbers, tell outliers, or order the rows of each query (qid) by their labels.",
 )
-@click.option(
-    "--loss",
-    type=click.Choice(tuple(dict.fromkeys((*LOSSES, *REGRESSION_LOSSES)))),
-    help="Loss of a margin, or for regression of a residual.  [default: squared_hinge; epsilon_insensitive]",
-)
-@click.option(
-    "--epsilon",
-    type=Positive(zero=True),
-    default=0.0,
-    show_default=True,
-    help="Regression: residuals up to this cost nothing.",
-)
+@losses
 @click.option(
     "--nu",
     type=Positive(),
@@ -142,7 +131,7 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
     if given["task"] == "regression":
         prepare_regression(context, given)
     elif given["task"] == "classify":
-        _prepare_classification(context, given)
+        prepare_classification(context, given)
     output = Output(given["quiet"], given["as_json"])
     for note in notes:
         output.note(note)
@@ -227,17 +216,6 @@ def shortfall(training: Training, given: dict[str, Any], data: Data | None) -> s
     exit_, certificate = training.worst()
     text = describe_shortfall(exit_, certificate, given["tol"], limits, scales)
     return text or "the tolerance was not reached."
-
-
-def _prepare_classification(context: click.Context, given: dict[str, Any]) -> None:
-    """The loss of a classifier; options of a regression are an error."""
-    given["loss"] = given["loss"] or "squared_hinge"
-    if given["loss"] not in LOSSES:
-        raise click.UsageError(f"--loss {given['loss']} needs --task regression", context)
-    if given["epsilon"] != 0:
-        raise click.UsageError("--epsilon needs --task regression", context)
-    if given["nu"] != 0.5:
-        raise click.UsageError("--nu needs --task one_class", context)
 
 
 def _train(data: Data, name: str, given: dict[str, Any], output: Output) -> Model:

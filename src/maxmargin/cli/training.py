@@ -12,6 +12,7 @@ from maxmargin.cli.options import (
     LOSSES,
     MULTI_CLASS,
     PENALTIES,
+    REGRESSION_LOSSES,
     Positive,
     jobs,
     label_text,
@@ -25,17 +26,27 @@ if TYPE_CHECKING:
 
 task_option = click.option(
     "--task",
-    type=click.Choice(["classify", "rank"]),
+    type=click.Choice(["classify", "regression", "rank"]),
     default="classify",
     show_default=True,
-    help="Tell classes apart, or put the rows of each query (qid) in the order of their labels.",
+    help="Tell classes apart, predict numbers, or order the rows of each query (qid) by their labels.",
 )
 liblinear_option = click.option(
     "--liblinear", metavar="OPTIONS", help="LIBLINEAR's options in its own words, such as '-s 3 -c 1 -B 1'."
 )
-#: The loss, for the commands that do no regression.
-classification_loss = click.option(
-    "--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin."
+losses = stacked(
+    click.option(
+        "--loss",
+        type=click.Choice(tuple(dict.fromkeys((*LOSSES, *REGRESSION_LOSSES)))),
+        help="Loss of a margin, or for regression of a residual.  [default: squared_hinge; epsilon_insensitive]",
+    ),
+    click.option(
+        "--epsilon",
+        type=Positive(zero=True),
+        default=0.0,
+        show_default=True,
+        help="Regression: residuals up to this cost nothing.",
+    ),
 )
 
 #: How to train, but for the loss.
@@ -87,6 +98,17 @@ training = stacked(
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed."),
     jobs,
 )
+
+
+def prepare_classification(context: click.Context, given: dict[str, Any]) -> None:
+    """The loss of a classifier; options of other tasks are an error."""
+    given["loss"] = given["loss"] or "squared_hinge"
+    if given["loss"] not in LOSSES:
+        raise click.UsageError(f"--loss {given['loss']} needs --task regression", context)
+    if given["epsilon"] != 0:
+        raise click.UsageError("--epsilon needs --task regression", context)
+    if given.get("nu", 0.5) != 0.5:
+        raise click.UsageError("--nu needs --task one_class", context)
 
 
 def solver_options(given: dict[str, Any]) -> dict[str, Any]:
