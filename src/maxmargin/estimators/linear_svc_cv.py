@@ -28,12 +28,15 @@ from maxmargin.solvers.threads import count_threads
 from maxmargin.training.choice import choose_on_grid
 from maxmargin.training.classification import measure_of, train_classifier
 from maxmargin.training.cross_validation import CrossValidation, Held, cross_validate
+from maxmargin.training.folds import go_together
 from maxmargin.training.range_choice import choose_in_range
 from maxmargin.training.tasks import Classification, Solved
 from maxmargin.training.weights import row_weights
 
 #: The tolerance of the final fit where the folds choose theirs.
 REFIT_TOL = 1e-3
+#: The tolerance of the grid where a proof is asked for and folds are solved side by side: it costs one step more.
+PROOF_TOL = 1e-9
 
 
 class LinearSVCCV(SearchesC, LinearSVC):
@@ -257,9 +260,10 @@ shrinking, pack, random_state
         Cs = self._grid()
         steps = Steps(self, len(Cs) * len(folds), X, y)
         known: dict[float, list[Any]] = {}
+        proof = self.cv_tol is not None
 
         def on_step(held: Held, score: float) -> None:
-            if self.cv_tol is not None:  # the proof goes on from here
+            if proof:  # which goes on from here
                 known.setdefault(held.solved.C, [None] * len(folds))[held.fold] = held.solved
             steps(held, score)
 
@@ -271,7 +275,7 @@ shrinking, pack, random_state
             "pack": self.pack,
             "seed": seed_of(self.random_state),
             # What is left of the time is for the final fit, and for the proof.
-            "time_limit": None if left is None else (0.4 if self.cv_tol is not None else 0.8) * left,
+            "time_limit": None if left is None else (0.4 if proof else 0.8) * left,
         }
         for name in ("certified_", "error_bound_", "range_Cs_", "range_errors_"):
             self.__dict__.pop(name, None)
@@ -295,12 +299,12 @@ shrinking, pack, random_state
                 folds,
                 score=score,
                 on_step=on_step,
-                tol=self.tol,
+                tol=min(self.tol, PROOF_TOL) if proof and go_together(task, folds, method) else self.tol,
                 keep_scores=self.calibrate is not None,
                 **options,
             )
         self._take(result)
-        if self.cv_tol is not None:
+        if proof:
             self._prove(task, result, folds, known, options, deadline)
         self.__dict__.pop("held_out_scores_", None)
         if result.held_out is not None:

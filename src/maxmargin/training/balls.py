@@ -15,11 +15,14 @@ in Bernstein's basis bound them over a whole interval of C.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
+from maxmargin._core import outer_sums, row_sums
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.multiclass import MulticlassProblem
 from maxmargin.solvers.solution import Solution
@@ -30,6 +33,14 @@ TINY = float(np.finfo(np.float64).tiny)
 GAP_ERROR, VALUE_ERROR = 1e-5, 1e-13
 #: How often an interval is halved for the largest value of a polynomial.
 HALVINGS = 2
+#: The curvature of losses is used for at most so many features.
+MOST_FEATURES = 512
+#: With more features and more open rows than this, each has to be proved by itself.
+MOST_OPEN = 768
+#: Square roots of the shares of curvature that rows may have, from the smallest.
+STEPS = np.array([0.125, 0.25, 0.5, 1.0])
+#: A factorisation has at most this relative error.
+FACTOR_ERROR = 1e-6
 
 
 def safe_gap(primal: Any, dual: Any) -> Any:
@@ -52,6 +63,10 @@ class Point(NamedTuple):
         Those of all rows by ``w``.
     beta : ndarray or None
         ``alpha / C`` where the loss is curved.
+    losses : float
+        ``L`` of the weights.
+    quadratic : float
+        Twice the quadratic part of ``a(beta)``.
     linear : float
         The linear part of ``a(beta)``, less what rounding may have added.
     lost : float
@@ -64,6 +79,8 @@ class Point(NamedTuple):
     sums: Floats
     scores: Floats
     beta: Floats | None
+    losses: float
+    quadratic: float
     linear: float
     lost: float
 
@@ -72,12 +89,13 @@ class Point(NamedTuple):
         """The point of a solution."""
         w, v = solution.weights.ravel(), problem.weights(solution.alpha).ravel() / C
         primal, dual = solution.certificate
-        vv = _dot(v, v)
+        ww, vv = _dot(w, w), _dot(v, v)
         _, quadratic = problem.dual_parts(solution.alpha)
         linear = (dual + 0.5 * quadratic + 0.5 * C * C * vv) / C
-        rounding = 16 * EPSILON * (_dot(w, w) + C * C * vv + quadratic + abs(primal) + abs(dual))
+        rounding = 16 * EPSILON * (ww + C * C * vv + quadratic + abs(primal) + abs(dual))
         lost = (float(safe_gap(primal, dual)) - max(primal - dual, 0.0) + rounding) / C
-        return cls(problem, C, w, v, scores, solution.alpha / C if quadratic > 0.0 else None, linear, lost)
+        beta = solution.alpha / C if quadratic > 0.0 else None
+        return cls(problem, C, w, v, scores, beta, (primal - 0.5 * ww) / C, quadratic / C, linear, lost)
 
 
 class Seen:
@@ -107,6 +125,8 @@ class Seen:
         ]
         sums = np.vstack([point.sums.reshape(-1, weights.shape[1]) for point in self.points])
         self.by_weights, self.by_sums = scores[rows], self._score(first, sums, rows)
+        # An empty row without a constant column has the score zero for all weights.
+        self.lengths = np.maximum(first.matrix.lengths(first.bias)[rows], TINY)
         # What scores may be off by, for each unit of the length of a row.
         sizes = np.sqrt(np.max(np.sum(weights**2, axis=1))) + C * np.sqrt(np.max(np.sum(sums**2, axis=1)))
         self.rounding = float((weights.shape[1] + 4) * EPSILON * sizes)
@@ -118,29 +138,29 @@ class Seen:
         return scores
 
 
-class Cell(NamedTuple):
-    """Balls for all values of C between two.
+class Cells(NamedTuple):
+    """Balls for intervals of C, one for each entry of the arrays.
 
     Attributes
     ----------
-    centre : ndarray of shape (3, 4)
+    centre : ndarray of shape (cells, 3, 4)
         Bernstein coefficients of the centre, a quadratic polynomial of C: each a sum of the left one's weights, the
         right one's, and the left and right one's ``v``.
-    radius : float
+    radius : ndarray of shape (cells,)
         The largest radius.
+    apart : ndarray of shape (cells, 3, 4)
+        Those of ``C v - w``.
+    weights : ndarray of shape (cells, 2, 4)
+        Bernstein coefficients of the mixture of weights, which is linear, in the same way.
+    gap : ndarray of shape (cells,)
+        The largest difference between the bounds that the mixtures have.
     """
 
     centre: Floats
-    radius: float
-
-
-class End(NamedTuple):
-    """The shares of the right one's weights and variables in the mixtures at one C, and the losses of the weights."""
-
-    C: float
-    s: float
-    t: float
-    losses: float
+    radius: Floats
+    apart: Floats
+    weights: Floats
+    gap: Floats
 
 
 class Pair:
@@ -148,106 +168,136 @@ class Pair:
 
     def __init__(self, left: Point, right: Point) -> None:
         self.left, self.right = left, right
-        vectors = (left.weights, right.weights, left.sums, right.sums)
-        products = np.empty((4, 4))
-        for i, one in enumerate(vectors):
-            for j in range(i, 4):
-                products[i, j] = products[j, i] = _dot(one, vectors[j])
-        self._products = products
-        self._qq = np.zeros((2, 2))
-        if left.beta is not None and right.beta is not None:
-            problem = left.problem
-            unit = problem.C / left.C
-            scale = np.sqrt(problem.loss.diagonal_times_C / np.where(unit > 0, unit, 1.0))
-            one, two = scale * left.beta, scale * right.beta
-            self._qq = np.array([[_dot(one, one), _dot(one, two)], [_dot(one, two), _dot(two, two)]])
-        elif left.beta is not None or right.beta is not None:
-            raise ValueError("one of two solutions has no variables")
-        self._ends: dict[float, End] = {}
-
-    def _losses(self, s: float) -> float:
-        """``L`` of a mixture of weights, from the scores of both."""
-        left, right = self.left, self.right
-        scores = left.scores if s == 0.0 else right.scores if s == 1.0 else (1 - s) * left.scores + s * right.scores
-        return float(left.problem.losses_at(scores)) / left.C
+        w, v = [left.weights], [left.sums]
+        self._qq = np.full((2, 2), left.quadratic)
+        if left is not right:
+            w.append(right.weights)
+            v.append(right.sums)
+            self._qq = np.diag([left.quadratic, right.quadratic])
+            if left.beta is not None and right.beta is not None:
+                unit = left.problem.C / left.C
+                scale = left.problem.loss.diagonal_times_C / np.where(unit > 0, unit, 1.0)
+                self._qq[0, 1] = self._qq[1, 0] = _dot(scale * left.beta, right.beta)
+            elif left.beta is not None or right.beta is not None:
+                raise ValueError("one of two solutions has no variables")
+        products = [[_dot(one, two) if k >= i else 0.0 for k, two in enumerate(w + v)] for i, one in enumerate(w + v)]
+        upper = np.array(products)
+        whole = upper + np.triu(upper, 1).T
+        self._products = whole if left is not right else np.repeat(np.repeat(whole, 2, axis=0), 2, axis=1)
+        self._last: tuple[tuple[bytes, bytes], Cells] | None = None
 
     @cached_property
-    def _slopes(self) -> tuple[float, float, float]:
-        """The slopes of ``L`` along the mixtures at both ends, where weights are optima, and what bends it between."""
-        ww = self._products
-        first, last = ((ww[k, 0] - ww[k, 1]) / C for k, C in ((0, self.left.C), (1, self.right.C)))
-        return first, last, self._losses(1.0) - self._losses(0.0) - 0.5 * (first + last)
+    def _bent(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The losses of two classes in parts: a polynomial of the share, and rows with a loss by one of the weights."""
+        problem, loss = self.left.problem, self.left.problem.loss
+        unit = problem.C / self.left.C
+        slacks = [1.0 - problem.y * point.scores for point in (self.left, self.right)]
+        one, two = slacks if loss.lower_per_C != 0.0 else (np.maximum(own, 0.0) for own in slacks)
+        bent = np.flatnonzero(((one > 0.0) != (two > 0.0)) & (unit > 0.0)) if loss.lower_per_C == 0.0 else slice(0)
+        rows = [own[bent] for own in (*slacks, unit)]
+        ends = [
+            own.losses - loss.primal(slack, rows[2]).sum()
+            for own, slack in zip((self.left, self.right), rows[:2], strict=True)
+        ]
+        between = 0.5 * sum(ends)
+        if loss.is_curved:
+            between = 0.5 / loss.diagonal_times_C * _dot(unit * one, two)
+        return np.array([ends[0], between, ends[1]]), *rows
 
-    def share(self, C: float) -> float:
-        """The share of the right one's weights for which the primal value at a C is about lowest.
+    def losses(self, s: Floats) -> Floats:
+        """``L`` of mixtures of weights, from the scores of both."""
+        left, right = self.left, self.right
+        if left is right:
+            return np.full(len(s), left.losses)
+        if isinstance(left.problem, MulticlassProblem):
+            mixed = ((1 - share) * left.scores + share * right.scores for share in s)
+            return np.array([left.problem.losses_at(scores) for scores in mixed]) / left.C
+        smooth, one, two, unit = self._bent
+        rows = left.problem.loss.primal(np.outer(1 - s, one) + np.outer(s, two), unit).sum(axis=1)
+        return np.asarray(smooth @ [(1 - s) ** 2, 2 * s * (1 - s), s * s] + rows)
 
-        Values and slopes of the losses at both ends make them a cubic function of the share, whose slope is quadratic.
+    def share(self, C: Floats) -> Floats:
+        """The shares of the right one's weights for which the primal values at some C are about lowest.
+
+        Values and slopes of the losses at both ends, where the weights are optima, make the losses a cubic function of
+        the share, whose slope is quadratic.
         """
         if self.right.C <= self.left.C:
-            return 0.0
-        ww, (first, last, bend) = self._products, self._slopes
+            return np.zeros(len(C))
+        ww = self._products
+        first, last = ((ww[k, 0] - ww[k, 1]) / own for k, own in ((0, self.left.C), (1, self.right.C)))
+        bend = self.right.losses - self.left.losses - 0.5 * (first + last)
         square = ww[0, 0] - 2 * ww[0, 1] + ww[1, 1]
         a, b, c = -6 * bend * C, square + C * (last - first + 6 * bend), ww[0, 1] - ww[0, 0] + C * first
-        root = np.sqrt(max(b * b - 4 * a * c, 0.0))
-        return float(min(max(-2 * c / (b + root), 0.0), 1.0)) if b + root > 0.0 else 0.0
+        below = b + np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
+        return np.clip(-2 * c / np.where(below > 0.0, below, np.inf), 0.0, 1.0)
 
-    def share_of_variables(self, C: float) -> float:
-        """The share of the right one's variables for which the dual value at a C is highest."""
+    def share_of_variables(self, C: Floats) -> Floats:
+        """The shares of the right one's variables for which the dual values at some C are highest."""
         vv, qq = self._products[2:, 2:], self._qq
         slope = self.right.linear - self.left.linear - (qq[0, 1] - qq[0, 0]) - C * (vv[0, 1] - vv[0, 0])
         curvature = (qq[0, 0] - 2 * qq[0, 1] + qq[1, 1]) + C * (vv[0, 0] - 2 * vv[0, 1] + vv[1, 1])
-        return min(max(slope / curvature, 0.0), 1.0) if curvature > 0.0 else float(slope > 0.0)
-
-    def _end(self, C: float) -> End:
-        if C not in self._ends:
-            s = self.share(C)
-            self._ends[C] = End(C, s, self.share_of_variables(C), self._losses(s))
-        return self._ends[C]
+        best = np.where(slope > 0.0, 1.0, 0.0)
+        return np.clip(np.divide(slope, curvature, out=best, where=curvature > 0.0), 0.0, 1.0)
 
     def values(self, C: float) -> tuple[float, float]:
         """The primal and the dual value of the mixtures at a C."""
-        end = self._end(C)
-        s, t = np.array([1 - end.s, end.s]), np.array([1 - end.t, end.t])
-        linear = t @ (self.left.linear, self.right.linear)
-        primal = 0.5 * s @ self._products[:2, :2] @ s + C * end.losses
-        dual = C * (linear - 0.5 * t @ self._qq @ t) - 0.5 * C * C * (t @ self._products[2:, 2:] @ t)
-        return float(primal), float(dual)
+        own = np.array([C])
+        (s,), (t,), (losses,) = (
+            part.tolist() for part in (self.share(own), self.share_of_variables(own), self.losses(self.share(own)))
+        )
+        w, v = np.array([1 - s, s]), np.array([1 - t, t])
+        primal = 0.5 * w @ self._products[:2, :2] @ w + C * losses
+        dual = C * (v @ (self.left.linear, self.right.linear) - 0.5 * v @ self._qq @ v)
+        return float(primal), float(dual - 0.5 * C * C * (v @ self._products[2:, 2:] @ v))
 
-    def cell(self, low: float, high: float) -> Cell:
-        """The balls for all values of C between two.
+    def cells(self, low: Floats, high: Floats) -> Cells:
+        """The balls for all values of C from each of the first to the corresponding one of the second.
 
-        ``R^2 = |q|^2/4 + C L - C a`` with ``q = w + C v``, where ``w``, ``v`` and C are linear from one end to the
-        other. So ``q`` is quadratic, ``C a`` cubic, and ``L``, being convex, is below its chord.
+        With ``q = w + C v`` the gap is ``(|w|^2 + |C v|^2)/2 + C L - C a`` and ``R^2 = |q|^2/4 + C L - C a``. From one
+        end to the other ``w``, ``v`` and C are linear, so ``C v`` is quadratic, ``C a`` cubic, and ``L``, being convex,
+        is below its chord.
         """
-        one, two = self._end(low), self._end(high)
-        w, v = np.zeros((2, 4)), np.zeros((2, 4))
-        for k, end in enumerate((one, two)):
-            w[k, :2] = 1 - end.s, end.s
-            v[k, 2:] = 1 - end.t, end.t
-        q = np.array([w[0] + low * v[0], 0.5 * (w[0] + w[1] + low * v[1] + high * v[0]), w[1] + high * v[1]])
-        qq = q @ self._products @ q.T
-        linear = [(1 - end.t) * self.left.linear + end.t * self.right.linear for end in (one, two)]
-        b = v[:, 2:] @ self._qq @ v[:, 2:].T
-        lost = max(self.left.lost, self.right.lost)
-        e = [end.losses - own + lost for end, own in zip((one, two), linear, strict=True)]
-        square = (
-            0.25 * np.array([qq[0, 0], qq[0, 1], (qq[0, 2] + 2 * qq[1, 1]) / 3, qq[1, 2], qq[2, 2]])
-            + _RAISE_2 @ np.array([low * e[0], 0.5 * (low * e[1] + high * e[0]), high * e[1]])
-            + _RAISE_3
-            @ np.array(
-                [
-                    low * b[0, 0],
-                    (high * b[0, 0] + 2 * low * b[0, 1]) / 3,
-                    (2 * high * b[0, 1] + low * b[1, 1]) / 3,
-                    high * b[1, 1],
-                ]
-            )
-            * 0.5
+        key = low.tobytes(), high.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._make_cells(low, high)
+        return self._last[1]
+
+    def _make_cells(self, low: Floats, high: Floats) -> Cells:
+        ends, number = np.unique(np.concatenate([low, high]), return_inverse=True)
+        s, t = self.share(ends), self.share_of_variables(ends)
+        at = number.reshape(2, -1).T  # the ends of each cell
+        C, losses = ends[at], self.losses(s)[at]
+        w, v = np.zeros((len(low), 2, 4)), np.zeros((len(low), 2, 4))
+        w[..., 0], w[..., 1], v[..., 2], v[..., 3] = 1 - s[at], s[at], 1 - t[at], t[at]
+        u = np.stack([C[:, :1] * v[:, 0], 0.5 * (C[:, :1] * v[:, 1] + C[:, 1:] * v[:, 0]), C[:, 1:] * v[:, 1]], axis=1)
+        q = u + np.stack([w[:, 0], 0.5 * (w[:, 0] + w[:, 1]), w[:, 1]], axis=1)
+        qq, uu, ww = (part @ self._products @ part.swapaxes(1, 2) for part in (q, u, w))
+        b = v[..., 2:] @ self._qq @ v[..., 2:].swapaxes(1, 2)
+        linear = v[..., 2:] @ (self.left.linear, self.right.linear)
+        e = losses - linear + max(self.left.lost, self.right.lost)
+        square = np.stack([C[:, 0] * e[:, 0], 0.5 * (C[:, 0] * e[:, 1] + C[:, 1] * e[:, 0]), C[:, 1] * e[:, 1]], axis=1)
+        cubic = np.stack(
+            [
+                C[:, 0] * b[:, 0, 0],
+                (C[:, 1] * b[:, 0, 0] + 2 * C[:, 0] * b[:, 0, 1]) / 3,
+                (2 * C[:, 1] * b[:, 0, 1] + C[:, 0] * b[:, 1, 1]) / 3,
+                C[:, 1] * b[:, 1, 1],
+            ],
+            axis=1,
         )
-        size = max(qq[0, 0], qq[2, 2]) + high * max(
-            end.losses + abs(own) + own_b for end, own, own_b in zip((one, two), linear, np.diag(b), strict=True)
-        )
-        return Cell(0.5 * q, float(np.sqrt(max(_largest(square), 0.0) + 256 * EPSILON * size)))
+        rest = square @ _RAISE_2.T + 0.5 * cubic @ _RAISE_3.T
+        sizes = losses + np.abs(linear) + np.diagonal(b, axis1=1, axis2=2)
+        rounding = 256 * EPSILON * (np.maximum(qq[:, 0, 0], qq[:, 2, 2]) + C[:, 1] * sizes.max(axis=1))
+        gap = rest + 0.5 * _squared(uu) + 0.5 * np.stack([ww[:, 0, 0], ww[:, 0, 1], ww[:, 1, 1]], axis=1) @ _RAISE_2.T
+        radius = np.sqrt(np.maximum(_largest(rest + 0.25 * _squared(qq)), 0.0) + rounding)
+        return Cells(0.5 * q, radius, 2 * u - q, w, np.maximum(_largest(gap), 0.0) + rounding)
+
+
+def _squared(products: Floats) -> Floats:
+    """Bernstein coefficients of squares of quadratic polynomials, from the products of their own."""
+    p = products
+    return np.stack([p[:, 0, 0], p[:, 0, 1], (p[:, 0, 2] + 2 * p[:, 1, 1]) / 3, p[:, 1, 2], p[:, 2, 2]], axis=1)
 
 
 #: Bernstein coefficients of degree 4 from those of degrees 2 and 3.
@@ -272,18 +322,78 @@ _HALVES = (
 )
 
 
-def _largest(coefficients: Floats) -> float:
-    """An upper bound of a polynomial of degree 4 over its interval: the largest coefficient after some halvings."""
-    parts = coefficients[:, np.newaxis]
+def _largest(coefficients: Floats) -> Floats:
+    """Upper bounds of polynomials of degree 4 over their intervals: the largest coefficients after some halvings."""
+    parts = coefficients
     for _ in range(HALVINGS):
-        halves = _HALVES @ parts
-        parts = np.hstack([halves[:5], halves[4:]])
-    return float(parts.max())
+        halves = parts @ _HALVES.T
+        parts = np.stack([halves[..., :5], halves[..., 4:]], axis=-2)
+    return np.asarray(parts.reshape(len(coefficients), -1).max(axis=1))
 
 
 def _dot(one: Floats, two: Floats) -> float:
     """The product of two vectors, in this thread alone: to wake others takes longer than to do without them."""
     return float(np.einsum("i,i->", one, two))
+
+
+def _inverse_factor(metric: Floats) -> Floats:
+    """The inverse of the factor of Cholesky."""
+    factor = np.linalg.cholesky(metric)
+    return np.asarray(solve_triangular(factor, np.eye(len(metric)), lower=True, check_finite=False))
+
+
+def _largest_eigenvalue(matrix: Floats) -> float:
+    return float(np.linalg.eigvalsh(matrix)[-1]) * (1.0 + FACTOR_ERROR) if len(matrix) else 0.0
+
+
+class Scatter:
+    """Sums over rows with a curved loss, of which only those are summed anew that have changed since the last C."""
+
+    def __init__(self) -> None:
+        self._unit: Floats | None = None
+        self._sum: Floats
+
+    def _change(self, unit: Floats, shape: tuple[int, ...]) -> Floats:
+        if self._unit is None:
+            self._unit, self._sum = np.zeros_like(unit), np.zeros(shape)
+        change = unit - self._unit
+        self._unit = unit
+        return change
+
+    def outer(self, problem: Any, unit: Floats) -> Floats:
+        """``sum_i c_i x_i x_i'``."""
+        change = self._change(unit, (problem.shape[1] + 1,) * 2)
+        self._sum += outer_sums(problem.matrix.rows, change, problem.bias)
+        return self._sum
+
+    def mean(self, problem: Any, unit: Floats) -> Floats:
+        """``sum_i c_i x_i / sum_i c_i``."""
+        change = self._change(unit, (problem.shape[1],))
+        self._sum += row_sums(problem.matrix.rows, change)
+        return np.append(self._sum / max(float(unit.sum()), TINY), problem.bias)
+
+
+class Mean(NamedTuple):
+    """The mean row ``m`` of those with a curved loss, for ``N = I + k m m'``: ``N^-1 = I - share m m'``."""
+
+    scores: Floats  # of the rows in question
+    share: float
+    products: Floats  # with the weights and sums of both solutions
+
+
+class Open(NamedTuple):
+    """Rows of which only some can be right at the same time: ``sum_i (x_i.d)^2 <= largest |d|^2`` in the metric."""
+
+    rows: Any
+    largest: float
+
+
+class Metric(NamedTuple):
+    """``x' M^-1 x`` of some rows, at two values of C."""
+
+    rows: Any
+    ends: tuple[float, float]
+    squares: list[Floats]
 
 
 class Proofs:
@@ -318,10 +428,11 @@ class Proofs:
         self._joint = left.joint
         self.pairs = [Pair(one, two) for one, two in zip(left.points, right.points, strict=True)]
         chosen = slice(None) if keep is None else keep
-        problem = left.points[0].problem
-        self._lengths = problem.matrix.lengths(problem.bias)[rows][chosen]
-        # An empty row without a constant column has the score zero for all weights.
-        self._lengths = np.maximum(self._lengths, TINY)
+        self._rows = rows[chosen]
+        self._mean: Mean | None = None
+        self._metric: Metric | None = None
+        self._open: Open | None = None
+        self._lengths = left.lengths[chosen]
         self.labels = labels[chosen]
         self._unknown, self._own = self.labels < 0, np.maximum(self.labels, 0)
         self._scores = np.stack(
@@ -329,15 +440,63 @@ class Proofs:
         )
         self._rounding = left.rounding + right.rounding
 
-    def _bounds(self, low: float, high: float) -> tuple[Floats, Floats]:
-        """Bernstein coefficients of the scores of the centres between two C, and the radius of each column."""
-        cells = [pair.cell(low, high) for pair in self.pairs]
-        radii = np.array([cell.radius for cell in cells]) + self._rounding
-        if len(cells) == 1:
-            shape = self._scores.shape[1:]
-            centres = (cells[0].centre @ self._scores.reshape(4, -1)).reshape(3, *shape)
-            return centres, np.repeat(radii, shape[1])
-        return np.stack([cell.centre @ self._scores[..., k] for k, cell in enumerate(cells)], axis=-1), radii
+    def sharpen(self, low: Floats, high: Floats, scatter: Scatter) -> bool:
+        """Look at rows that are open in some intervals of C once more, with the curvature of the losses.
+
+        Rows whose loss is curved at ``w`` make the primal value grow faster than ``|w - w*|^2/2``,
+        by ``M = I + C sum_i l_i'' x_i x_i'`` in place of ``I``. With few features that is what is used; with many the
+        part of it that the mean of these rows makes up. And since ``sum_i (x_i.d)^2`` is at most the largest eigenvalue
+        of the products of rows times ``|d|^2``, not all open rows can change sides at the same time.
+
+        ``scatter`` is that of the same fold at other values of C. Returns whether anything was done.
+        """
+        pair = self.pairs[0]
+        problem = pair.left.problem
+        if self._metric or self._mean or self._scores.shape[2] != 1 or not problem.loss.is_curved:
+            return False
+        few, unit = problem.shape[1] <= MOST_FEATURES, problem.C / pair.left.C
+        if problem.loss.lower_per_C == 0.0:
+            # The slack of a mixture is at least the smaller one of its ends, and the optimum's differs from it by at
+            # most `far`. So l(z) - l(z*) - l'(z*) (z - z*) >= share l''/2 (z - z*)^2, even where z* has no loss. Shares
+            # are rounded down, so that they change rarely.
+            far = np.sqrt(2.0 * pair.cells(low, high).gap.max()) + self._rounding
+            slack = 1.0 - np.maximum(problem.y * pair.left.scores, problem.y * pair.right.scores)
+            part = np.maximum(slack, 0.0) / (far * np.maximum(problem.matrix.lengths(problem.bias), TINY))
+            if few:
+                unit = np.where(part >= 1.0, unit, 0.0)
+            else:
+                unit = unit * np.append(0.0, STEPS**2)[np.searchsorted(STEPS, part, side="right")]
+        ends = float(low.min()), float(high.max())
+        curvature = ends[0] / problem.loss.diagonal_times_C
+        if not few:
+            mean = scatter.mean(problem, unit)
+            half = 0.5 * curvature * float(unit.sum())
+            share = half / (1.0 + half * _dot(mean, mean))
+            scores = problem.matrix.scores(mean[np.newaxis, :-1], problem.bias * mean[-1:], self._rows)[:, 0]
+            vectors = pair.left.weights, pair.right.weights, pair.left.sums, pair.right.sums
+            self._mean = Mean(scores, share, np.array([_dot(mean, own) for own in vectors]))
+            squares = self._lengths**2 - share * scores**2
+            self._lengths = np.sqrt(np.maximum(squares, FACTOR_ERROR * self._lengths**2)) * (1.0 + FACTOR_ERROR)
+        open_ = np.flatnonzero(self.wrong_by(low, high).min(axis=0) <= 1.0)
+        rows = problem.X[self._rows[open_]]
+        if few:
+            outer = scatter.outer(problem, unit) / problem.loss.diagonal_times_C
+            dense = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, dtype=np.float64)
+            dense = np.hstack([dense, np.full((len(dense), 1), problem.bias)])
+            parts = [dense @ _inverse_factor(np.eye(len(outer)) + C * outer).T for C in ends]
+            squares = [np.maximum(np.einsum("ij,ij->i", part, part) * (1.0 + FACTOR_ERROR), TINY) for part in parts]
+            self._metric = Metric(open_, ends, squares)
+            left = self.wrong_by(low, high).min(axis=0)[open_] <= 1.0
+            part = parts[0][left]
+            products = part.T @ part if len(part) > part.shape[1] else part @ part.T
+            self._open = Open(open_[left], _largest_eigenvalue(products))
+        elif len(open_) <= MOST_OPEN:
+            products = rows @ rows.T
+            products = products.toarray() if hasattr(products, "toarray") else np.asarray(products, dtype=np.float64)
+            own = self._mean.scores[open_]
+            products = products + problem.bias**2 - self._mean.share * np.outer(own, own)
+            self._open = Open(open_, _largest_eigenvalue(products))
+        return True
 
     def _leads(self, centres: Floats, radii: Floats, high: Any, low: Any) -> Floats:
         """How far one class is above another, in units of what is needed to prove it."""
@@ -347,35 +506,89 @@ class Proofs:
         lead = (centres[:, each, high] - centres[:, each, low]).min(axis=0)
         return np.asarray(lead / (self._lengths * width))
 
-    def wrong_by(self, low: float, high: float) -> Floats:
-        """How surely labels are wrong at the optimum of every C between two: above 1 for those with a proof.
+    def _of_two(self, sign: Floats, low: Floats, high: Floats) -> Floats:
+        """How surely scores have a sign, in units of what is needed to prove it."""
+        cells, scores = self.pairs[0].cells(low, high), sign * self._scores[..., 0]
+        surely = self._centre(cells, sign).min(axis=1) / np.outer(cells.radius + self._rounding, self._lengths)
+        if self._metric is not None:
+            open_, ends, squares = self._metric
+            # As a function of C the inverse of a square is a harmonic mean of linear functions, which is concave.
+            part = ((low - ends[0]) / max(ends[1] - ends[0], TINY))[:, np.newaxis]
+            lengths = 1.0 / np.sqrt((1 - part) / squares[0] + part / squares[1])
+            width = np.sqrt(2.0 * cells.gap)[:, np.newaxis] * lengths + self._lengths[open_] * self._rounding
+            surely[:, open_] = np.maximum(surely[:, open_], (cells.weights @ scores[:, open_]).min(axis=1) / width)
+        return np.asarray(surely)
 
-        With balls smaller by a factor it would be larger by that.
-        """
-        centres, radii = self._bounds(low, high)
-        if centres.shape[2] == 1:
-            # The second class is predicted where the score is positive.
-            sign = np.where(self.labels == 1, -1.0, 1.0)
-            surely = (sign * centres[..., 0]).min(axis=0) / (self._lengths * radii[0])
+    def _centre(self, cells: Cells, sign: Floats) -> Floats:
+        """Bernstein coefficients of the scores of the centres, times a sign for each row."""
+        centre = cells.centre @ (sign * self._scores[..., 0])
+        if self._mean is None:
+            return np.asarray(centre)
+        shift = 0.5 * self._mean.share * (cells.apart @ self._mean.products)
+        return np.asarray(centre - shift[..., np.newaxis] * (sign * self._mean.scores))
+
+    def count_wrong(self, low: Floats, high: Floats) -> Any:
+        """How many labels are proved to be wrong at the optimum of every C, for intervals of C."""
+        surely = self.wrong_by(low, high)
+        proved = np.count_nonzero(surely > 1.0, axis=1)
+        if self._open is None:
+            return proved
+        # Of the others as many may be right as the smallest squares of scores allow.
+        open_, cells = self._open.rows, self.pairs[0].cells(low, high)
+        sign = np.where(self.labels == 1, -1.0, 1.0)
+        if self._metric is None:
+            scores, square = self._centre(cells, sign)[..., open_].min(axis=1), cells.radius**2
         else:
-            others = centres.sum(axis=0)
-            others[np.arange(len(self.labels)), self._own] = -np.inf
-            surely = self._leads(centres, radii, others.argmax(axis=1), self._own)
-        return np.where(self._unknown, np.inf, surely)
+            scores = (cells.weights @ (sign * self._scores[..., 0])[:, open_]).min(axis=1)
+            square = 2.0 * cells.gap
+        scores = np.maximum(scores - self._lengths[open_] * self._rounding, 0.0)
+        scores[surely[:, open_] > 1.0] = np.inf
+        sums = np.cumsum(np.sort(scores, axis=1) ** 2, axis=1)
+        right = np.count_nonzero(sums <= (self._open.largest * square)[:, np.newaxis], axis=1)
+        return proved + np.count_nonzero(np.isfinite(scores), axis=1) - right
+
+    def _of_many(self, low: Floats, high: Floats) -> Iterator[tuple[Floats, Floats]]:
+        """Bernstein coefficients of the scores of the centres in each cell, and the radius of each column."""
+        parts = [pair.cells(low, high) for pair in self.pairs]
+        for k in range(len(low)):
+            radii = np.array([own.radius[k] for own in parts]) + self._rounding
+            if self._joint:
+                yield np.tensordot(parts[0].centre[k], self._scores, 1), np.repeat(radii, self._scores.shape[2])
+            else:
+                columns = [own.centre[k] @ self._scores[..., column] for column, own in enumerate(parts)]
+                yield np.stack(columns, axis=-1), radii
+
+    def wrong_by(self, low: Floats, high: Floats) -> Floats:
+        """How surely labels are wrong at the optima of all C from each of the first to that of the second.
+
+        One row for each interval of C: above 1 for labels with a proof. With balls smaller by a factor it would be
+        larger by that.
+        """
+        if self._scores.shape[2] == 1:
+            # The second class is predicted where the score is positive.
+            surely = self._of_two(np.where(self.labels == 1, -1.0, 1.0), low, high)
+        else:
+            surely = np.empty((len(low), len(self.labels)))
+            for k, (centres, radii) in enumerate(self._of_many(low, high)):
+                others = centres.sum(axis=0)
+                others[np.arange(len(self.labels)), self._own] = -np.inf
+                surely[k] = self._leads(centres, radii, others.argmax(axis=1), self._own)
+        surely[:, self._unknown] = np.inf
+        return surely
 
     def wrong(self, low: float, high: float) -> Any:
         """Rows whose label is proved to be wrong at the optimum of every C between two."""
-        return self.wrong_by(low, high) > 1.0
+        return self.wrong_by(np.array([low]), np.array([high]))[0] > 1.0
 
     def right(self, low: float, high: float) -> Any:
         """Rows whose label is proved to be right at the optimum of every C between two."""
-        centres, radii = self._bounds(low, high)
-        if centres.shape[2] == 1:
-            sign = np.where(self.labels == 1, 1.0, -1.0)
-            proved = (sign * centres[..., 0]).min(axis=0) > self._lengths * radii[0]
+        ends = np.array([low]), np.array([high])
+        if self._scores.shape[2] == 1:
+            proved = self._of_two(np.where(self.labels == 1, 1.0, -1.0), *ends)[0] > 1.0
         else:
             proved = np.ones(len(self.labels), dtype=bool)
+            ((centres, radii),) = self._of_many(*ends)
             for rival in range(centres.shape[2]):
                 others = np.full(len(self.labels), rival)
                 proved &= (self._leads(centres, radii, self._own, others) > 1.0) | (self._own == rival)
-        return proved & ~self._unknown
+        return np.asarray(proved & ~self._unknown)

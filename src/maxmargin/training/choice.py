@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from maxmargin.problems.losses import Floats
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.training.balls import Proofs, Seen
-from maxmargin.training.cross_validation import CrossValidation, Fold, Held, cross_validate
-from maxmargin.training.folds import fold_groups
+from maxmargin.training.cross_validation import CrossValidation, Held, cross_validate
+from maxmargin.training.folds import Fold, go_together
 from maxmargin.training.tasks import Classification
 
 #: Tolerances of the rounds of `choose_on_grid`, and the smallest that is tried.
@@ -89,9 +89,7 @@ def choose_on_grid(
     deadline = Deadline(time_limit)
     result: CrossValidation | None = None
     open_ = np.arange(len(values))
-    size = task.matrix.shape[0]
-    tasks = [task.on(np.bincount(train, minlength=size).astype(np.float64)) for train, _ in folds]
-    together = len(fold_groups(tasks, task.method(options.get("solver", "auto")))) < len(folds)
+    together = go_together(task, folds, task.method(options.get("solver", "auto")))
     first, finer = (FINER_TOGETHER, FINER_TOGETHER) if together else (FIRST_TOL, FINER)
     tol, rounds = first, 0
 

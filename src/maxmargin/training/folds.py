@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from maxmargin.problems.losses import Floats
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.folds import FoldNewton, folds_go_together
@@ -16,6 +19,15 @@ from maxmargin.solvers.method import Method
 from maxmargin.solvers.together import WIDTH
 from maxmargin.training.path import follow
 from maxmargin.training.tasks import Classification, Solved, Task
+
+#: Rows to train on and rows to test on.
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def fold_tasks(task: Any, folds: Sequence[Fold]) -> list[Any]:
+    """The task over the rows of each fold."""
+    size = task.matrix.shape[0]
+    return [task.on(np.bincount(train, minlength=size).astype(np.float64)) for train, _ in folds]
 
 
 def fold_groups(tasks: Sequence[Task], method: Method) -> list[range]:
@@ -25,6 +37,12 @@ def fold_groups(tasks: Sequence[Task], method: Method) -> list[range]:
     if all(FoldsTogether.takes([tasks[fold] for fold in group], method) for group in groups):
         return groups
     return [range(fold, fold + 1) for fold in range(len(tasks))]
+
+
+def go_together(task: Task, folds: Sequence[Fold], method: Method) -> bool:
+    """Whether such folds go side by side."""
+    tasks = fold_tasks(task, folds)
+    return len(fold_groups(tasks, method)) < len(tasks)
 
 
 class FoldsTogether:

@@ -22,9 +22,8 @@ from maxmargin.problems.losses import Floats
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import map_threads
-from maxmargin.training.balls import Pair, Proofs, Seen
-from maxmargin.training.cross_validation import Fold
-from maxmargin.training.folds import FoldsTogether, fold_groups
+from maxmargin.training.balls import MOST_FEATURES, Pair, Proofs, Scatter, Seen
+from maxmargin.training.folds import Fold, FoldsTogether, fold_groups, fold_tasks
 from maxmargin.training.path import next_method, seeds
 from maxmargin.training.tasks import Classification, Solved
 
@@ -34,10 +33,12 @@ OPEN_SHARE = 0.3
 LAST_TOL, FINER = 1e-12, 0.25
 #: Intervals of C narrower than this, relatively, are not divided any more.
 NARROW = 1e-6
-#: The ratio of C within a cell to begin with, and the power of it that is tried after a cell with a proof.
-FIRST_WIDTH, WIDER = 1.2, 1.5
+#: The cells between two values of C to begin with.
+CELLS = 4
 #: Radii between two values of C grow with about this power of their distance.
 GROWTH = 1.6
+#: With many features, balls that are larger than needed by more than this are not worth a closer look.
+HOPELESS = 0.15
 #: Errors this close are equal.
 ROUNDING = 1e-12
 
@@ -208,12 +209,11 @@ class _Proving:
     options: dict[str, Any]
 
     def __post_init__(self) -> None:
-        size = self.task.matrix.shape[0]
-        self.width = FIRST_WIDTH  # of cells, as the ratio of their ends
         self.rows = [np.asarray(test) for _, test in self.folds]
-        self.own = [self.task.on(np.bincount(train, minlength=size).astype(np.float64)) for train, _ in self.folds]
+        self.own = fold_tasks(self.task, self.folds)
         self.labels = [own.known_labels(rows) for own, rows in zip(self.own, self.rows, strict=True)]
         self.groups = fold_groups(self.own, self.method)
+        self.scatters = [Scatter() for _ in self.folds]
         #: The distance between bounds that each group needs, from the last C on.
         self.distances: list[float | None] = [None] * len(self.groups)
         self.together = [
@@ -279,7 +279,7 @@ class _Proving:
         seen = Seen(solved.problems, solved.solutions, solved.C, rows)
         plain = len(own.present) == own.n_classes
         wrong = ~own.is_right(seen.by_weights if plain else own.scores(solved, rows), rows)
-        surely = Proofs(seen, seen, rows, self.labels[fold]).wrong_by(solved.C, solved.C)
+        surely = Proofs(seen, seen, rows, self.labels[fold]).wrong_by(*np.full((2, 1), solved.C))[0]
         return _Found(seen, float(wrong.mean()), surely > 1.0, np.sort(surely[wrong]))
 
 
@@ -321,49 +321,62 @@ class Between:
                 self.proofs.append(Proofs(one, two, proving.rows[fold], proving.labels[fold], keep))
             self.shares.append(share)
 
-    def proved(self, low: float, high: float) -> float:
-        """The error that every C between two has at least."""
-        pairs = zip(self.proofs, self.shares, strict=True)
-        return self.constant + sum(share * float(own.wrong(low, high).sum()) for own, share in pairs if own is not None)
+    def proved(self, low: Floats, high: Floats) -> Floats:
+        """The errors that all C between two have at least, for intervals of C."""
+        errors = np.full(len(low), self.constant)
+        for own, share in zip(self.proofs, self.shares, strict=True):
+            if own is not None:
+                errors += share * own.count_wrong(low, high)
+        return errors
 
     def prove(self, needed: float, ended: bool) -> tuple[float, float | None]:
         """The lowest proved error between the nodes, and a C where the proof needs another node.
 
-        The range is divided into cells, each of which has a ball for all of its C. What is largest is the ball in the
-        middle, so that is tried first.
+        The range is divided into cells, each of which has a ball for all of its C. Where a cell has no proof but its
+        middle by itself has one, narrower cells will have it; if not, a solution is missing.
         """
-        proving, low, high = self.proving, self.left.C, self.right.C
-        if low == high:
-            return self.proved(low, low), None
-        middle = float(np.sqrt(low * high))
-        if not ended and self.proved(middle, middle) < needed - ROUNDING:
-            return 0.0, self._next(middle, needed)
-        lowest = 1.0
-        while low < self.right.C:
-            high = min(low * proving.width, self.right.C)
-            error = self.proved(low, high)
-            if error >= needed - ROUNDING or ended:
-                lowest, low = min(lowest, error), high
-                proving.width **= WIDER
-                continue
-            # Where the middle by itself has the proof, narrower cells will have it; if not, a solution is missing.
-            middle = float(np.sqrt(low * high))
-            if proving.width < 1.0 + NARROW or self.proved(middle, middle) < needed - ROUNDING:
-                return error, self._next(middle, needed)
-            proving.width = float(np.sqrt(proving.width))
-        return lowest, None
+        if self.left.C == self.right.C:
+            return float(self.proved(*np.full((2, 1), self.left.C))[0]), None
+        ends = np.geomspace(self.left.C, self.right.C, CELLS + 1)
+        ends[-1] = self.right.C
+        low, high, lowest = ends[:-1], ends[1:], 1.0
+        errors = self.proved(low, high)
+        if not ended and errors.min() < needed - ROUNDING:
+            worst = int(errors.argmin())
+            middle = float(np.sqrt(low[worst] * high[worst]))
+            shrink = self._shrink(middle, needed)
+            if shrink < HOPELESS and self.proving.task.matrix.shape[1] > MOST_FEATURES:
+                return 0.0, self._next(shrink)
+            pairs = zip(self.proofs, self.proving.scatters, strict=True)
+            sharper = [own.sharpen(low, high, scatter) for own, scatter in pairs if own is not None]
+            errors = self.proved(low, high) if any(sharper) else errors
+        while True:
+            missing = errors < needed - ROUNDING
+            lowest = min(lowest, float(np.min(errors if ended else errors[~missing], initial=1.0)))
+            if ended or not missing.any():
+                return lowest, None
+            low, high = low[missing], high[missing]
+            middle = np.sqrt(low * high)
+            errors = self.proved(middle, middle)
+            worst = int(errors.argmin())
+            if errors[worst] < needed - ROUNDING or np.any(high < low * (1.0 + NARROW)):
+                return 0.0, self._next(self._shrink(float(middle[worst]), needed))
+            low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+            errors = self.proved(low, high)
 
-    def _next(self, C: float, needed: float) -> float:
-        """Where another node helps most: it divides the range into about as few parts as a proof at this C needs."""
-        pairs = [(own.wrong_by(C, C), share) for own, share in zip(self.proofs, self.shares, strict=True) if own]
-        surely = np.concatenate([own for own, _ in pairs])
-        weights = np.concatenate([np.full(len(own), share) for own, share in pairs])
+    def _shrink(self, C: float, needed: float) -> float:
+        """The factor by which balls at a C would have to be smaller for a proof; zero where that would not help."""
+        pairs = [(own, share) for own, share in zip(self.proofs, self.shares, strict=True) if own is not None]
+        surely = np.concatenate([own.wrong_by(*np.full((2, 1), C))[0] for own, _ in pairs])
+        weights = np.concatenate([np.full(len(own.labels), share) for own, share in pairs])
         order = np.argsort(-surely)
-        total = self.constant + np.cumsum(weights[order])
-        last = int(np.searchsorted(total, needed - ROUNDING))
-        shrink = float(surely[order[last]]) if last < len(order) else 0.0
-        parts = 2 if shrink <= 0.0 else int(np.ceil(max(shrink ** (-1.0 / GROWTH), 1.5)))
-        return float(self.left.C * (self.right.C / self.left.C) ** (max(parts // 2, 1) / max(parts, 2)))
+        last = int(np.searchsorted(self.constant + np.cumsum(weights[order]), needed - ROUNDING))
+        return max(float(surely[order[last]]), 0.0) if last < len(order) else 0.0
+
+    def _next(self, shrink: float) -> float:
+        """Where another node helps most: it divides the range into about as few parts as a proof needs."""
+        parts = 2 if shrink == 0.0 else max(int(np.ceil(shrink ** (-1.0 / GROWTH))), 2)
+        return float(self.left.C * (self.right.C / self.left.C) ** (parts // 2 / parts))
 
     def start(self, C: float) -> list[Solved]:
         """Mixtures of the two nodes' solutions, as beginnings for a C between them."""
@@ -379,7 +392,7 @@ def _mixture(C: float, left: Solved, right: Solved, pairs: list[Pair] | None) ->
         return left
     solutions = []
     for one, two, pair in zip(left.solutions, right.solutions, pairs, strict=True):
-        s, t = pair.share(C), pair.share_of_variables(C)
+        s, t = (float(part[0]) for part in (pair.share(np.array([C])), pair.share_of_variables(np.array([C]))))
         weights = (1 - s) * one.weights + s * two.weights
         alpha = (C / left.C) * (1 - t) * one.alpha + (C / right.C) * t * two.alpha
         certificate = Certificate(*pair.values(C))
