@@ -37,6 +37,8 @@ HALVINGS = 2
 MOST_FEATURES = 512
 #: With more features and more open rows than this, each has to be proved by itself.
 MOST_OPEN = 768
+#: Steps of the power iteration for an eigenvalue, and by how much the guess is raised until it is above all of them.
+POWERS, GUESS = 12, 1.15
 #: Square roots of the shares of curvature that rows may have, from the smallest.
 STEPS = np.array([0.125, 0.25, 0.5, 1.0])
 #: A factorisation has at most this relative error.
@@ -343,7 +345,20 @@ def _inverse_factor(metric: Floats) -> Floats:
 
 
 def _largest_eigenvalue(matrix: Floats) -> float:
-    return float(np.linalg.eigvalsh(matrix)[-1]) * (1.0 + FACTOR_ERROR) if len(matrix) else 0.0
+    """An upper bound of the eigenvalues of a symmetric matrix, by Cholesky's test of a guess by power iterations."""
+    if len(matrix) == 0:
+        return 0.0
+    vector = np.ones(len(matrix)) + np.arange(len(matrix)) % 7
+    for _ in range(POWERS):
+        vector = matrix @ (vector / np.linalg.norm(vector))
+    guess, unit = float(np.linalg.norm(vector)), np.eye(len(matrix))
+    while True:
+        guess *= GUESS
+        try:
+            np.linalg.cholesky(guess * unit - matrix)
+        except np.linalg.LinAlgError:
+            continue
+        return guess * (1.0 + FACTOR_ERROR)
 
 
 class Scatter:
@@ -526,6 +541,10 @@ class Proofs:
             return np.asarray(centre)
         shift = 0.5 * self._mean.share * (cells.apart @ self._mean.products)
         return np.asarray(centre - shift[..., np.newaxis] * (sign * self._mean.scores))
+
+    def largest_radius(self, low: Floats, high: Floats) -> float:
+        """The largest radius in intervals of C."""
+        return float(max(pair.cells(low, high).radius.max() for pair in self.pairs))
 
     def count_wrong(self, low: Floats, high: Floats) -> Any:
         """How many labels are proved to be wrong at the optimum of every C, for intervals of C."""

@@ -31,6 +31,9 @@ from maxmargin.training.tasks import Classification, Solved
 OPEN_SHARE = 0.3
 #: The smallest gap that is tried, and by how much it falls at least where the first one leaves too many rows open.
 LAST_TOL, FINER = 1e-12, 0.25
+#: The share of the squared radius of the last proof that the gap of a node may have, and the ratio of neighbours from
+#: which on it is too much.
+NODE_SHARE, CLOSE = 0.2, 1.03
 #: Intervals of C narrower than this, relatively, are not divided any more.
 NARROW = 1e-6
 #: The cells between two values of C to begin with.
@@ -46,7 +49,8 @@ ROUNDING = 1e-12
 class Node(NamedTuple):
     """A value of C that is solved in every fold.
 
-    ``seen`` is None for folds of one class, and ``wrong`` tells which labels are proved wrong at this C.
+    ``seen`` is None for folds of one class, and ``wrong`` tells which labels are proved wrong at this C. ``fine`` tells
+    whether it is solved so closely that few wrong labels have no proof at this C itself.
     """
 
     C: float
@@ -54,6 +58,7 @@ class Node(NamedTuple):
     solved: list[Solved]
     seen: list[Seen | None]
     wrong: list[NDArray[np.bool_]]
+    fine: bool
 
 
 @dataclass(frozen=True)
@@ -153,9 +158,9 @@ def choose_in_range(
     found: dict[float, float] = {}
     best = (best_error, values[0] if best_C is None else best_C)
 
-    def visit(C: float, start: list[Solved] | None) -> Node:
+    def visit(C: float, start: list[Solved] | None, fine: bool = False) -> Node:
         nonlocal best
-        node = proving.visit(C, start, best[0])
+        node = proving.visit(C, start, best[0], fine)
         found[C] = node.error
         best = min(best, (node.error, node.C))
         if on_value is not None:
@@ -173,6 +178,10 @@ def choose_in_range(
             node, around = visit(C, start) if C > left.C else left, None
             stack[-1] = (C, node)
         ended = len(found) >= most_values or node.C / left.C < 1.0 + NARROW or proving.ended()
+        if node.C / left.C < CLOSE and not ended and not (left.fine and node.fine):
+            # So near to each other it must be their own gaps that leave rows open.
+            left, node = (own if own.fine else visit(own.C, own.solved, True) for own in (left, node))
+            stack[-1] = (C, node)
         between = Between(proving, left, node)
         lowest, failing = between.prove(best[0] - cv_tol, ended)
         if failing is None or ended:
@@ -214,6 +223,8 @@ class _Proving:
         self.labels = [own.known_labels(rows) for own, rows in zip(self.own, self.rows, strict=True)]
         self.groups = fold_groups(self.own, self.method)
         self.scatters = [Scatter() for _ in self.folds]
+        #: The radius with which each fold had its last proof between two nodes.
+        self.radii: list[float | None] = [None] * len(self.folds)
         #: The distance between bounds that each group needs, from the last C on.
         self.distances: list[float | None] = [None] * len(self.groups)
         self.together = [
@@ -225,17 +236,21 @@ class _Proving:
         """Whether there is no time left."""
         return self.deadline.is_over() or (self.stop is not None and self.stop.is_set())
 
-    def visit(self, C: float, start: list[Solved] | None, best_error: float) -> Node:
+    def visit(self, C: float, start: list[Solved] | None, best_error: float, fine: bool) -> Node:
         """A C in all folds, from solutions of this C or of another one."""
+        coarse = not fine and start is not None and not any(self.together) and all(self.radii)
 
         def work(number: int, stop: StopFlag) -> list[tuple[Solved, _Found]]:
             group = self.groups[number]
-            return self._solve(number, C, None if start is None else [start[fold] for fold in group], best_error, stop)
+            own = None if start is None else [start[fold] for fold in group]
+            if coarse:
+                return self._solve_coarsely(number, C, own, stop)
+            return self._solve(number, C, own, best_error, stop)
 
         parts = map_threads(work, range(len(self.groups)), self.n_jobs, self.stop)
         solved, found = zip(*(part for group in parts for part in group), strict=True)
         error = float(np.mean([own.share for own in found]))
-        return Node(C, error, list(solved), [own.seen for own in found], [own.wrong for own in found])
+        return Node(C, error, list(solved), [own.seen for own in found], [own.wrong for own in found], not coarse)
 
     def _solve(
         self, number: int, C: float, start: list[Solved] | None, best_error: float, stop: StopFlag
@@ -258,6 +273,18 @@ class _Proving:
             if shrink >= 1.0 or tol <= LAST_TOL or not all(own.converged for own in solved):
                 return list(zip(solved, found, strict=True))
             tol = max(min(FINER * tol, 0.5 * max(shrink, 0.1) ** 2 * gap), LAST_TOL)
+
+    def _solve_coarsely(
+        self, number: int, C: float, start: list[Solved] | None, stop: StopFlag
+    ) -> list[tuple[Solved, _Found]]:
+        """A fold at one C, so closely that its gap hardly adds to those between it and its neighbours."""
+        assert start is not None
+        radius, value = self.radii[number], _value(start[0], C)
+        tol = self.tol if radius is None else min(max(NODE_SHARE * radius**2 / value, LAST_TOL), self.tol)
+        solved = start
+        if not (start[0].C == C and start[0].converged and start[0].gap <= tol):
+            solved = self._solve_once(number, C, start, tol, stop)
+        return [(solved[0], self._look(self.groups[number][0], solved[0]))]
 
     def _solve_once(self, number: int, C: float, last: list[Solved] | None, tol: float, stop: StopFlag) -> list[Solved]:
         """A group of folds at one C, from what is known."""
@@ -354,6 +381,8 @@ class Between:
             missing = errors < needed - ROUNDING
             lowest = min(lowest, float(np.min(errors if ended else errors[~missing], initial=1.0)))
             if ended or not missing.any():
+                for fold, own in enumerate(self.proofs):
+                    self.proving.radii[fold] = 0.0 if own is None else own.largest_radius(low, high)
                 return lowest, None
             low, high = low[missing], high[missing]
             middle = np.sqrt(low * high)
