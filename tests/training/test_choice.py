@@ -7,10 +7,12 @@ import pytest
 from sklearn.datasets import load_iris
 
 from maxmargin import BinaryProblem, LinearRankSVM, LinearSVC, solve
-from maxmargin.training import balls
-from maxmargin.training.balls import Pair, Proofs, Scatter, Seen
+from maxmargin.training import curvature
+from maxmargin.training.balls import Pair, Seen
 from maxmargin.training.choice import choose_on_grid
 from maxmargin.training.cross_validation import cross_validate, fold_numbers, folds_of
+from maxmargin.training.curvature import Scatter, largest_eigenvalue
+from maxmargin.training.proofs import Proofs
 from maxmargin.training.range_choice import choose_in_range
 from maxmargin.training.tasks import Classification
 from tests.conftest import random_problem
@@ -143,12 +145,22 @@ def test_what_is_proved_about_labels_is_true_for_every_C_between(multi_class, lo
             assert at_end.mean() > 0.9  # the proofs are not empty
 
 
+def test_no_eigenvalue_is_above_the_bound_of_them():
+    rng = np.random.default_rng(0)
+    for rows in (1, 5, 60):
+        X = rng.normal(size=(rows, 20)) + 1.0
+        for products in (X @ X.T, np.zeros((rows, rows)), np.diag(np.arange(rows)) * 1e-9):
+            largest = np.linalg.eigvalsh(products)[-1]
+            assert largest <= largest_eigenvalue(products) <= 2.0 * largest + 1e-300
+    assert largest_eigenvalue(np.zeros((0, 0))) == 0.0
+
+
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 @pytest.mark.parametrize("loss", ["squared_hinge", "least_squares"])
 def test_what_the_curvature_of_losses_proves_is_true(loss, bias, few, monkeypatch):
     if not few:
-        monkeypatch.setattr(balls, "MOST_FEATURES", 0)
+        monkeypatch.setattr(curvature, "MOST_FEATURES", 0)
     rng = np.random.default_rng(3)
     X = np.hstack([rng.normal(size=(400, 6)), 1.0 + 0.1 * rng.normal(size=(400, 1))])
     labels = (X[:, 0] + 1.5 * rng.normal(size=400) > 0).astype(int)

@@ -22,9 +22,10 @@ from maxmargin.problems.losses import Floats
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import map_threads
-from maxmargin.training.balls import MOST_FEATURES, Pair, Proofs, Scatter, Seen
-from maxmargin.training.folds import Fold, FoldsTogether, fold_groups, fold_tasks
-from maxmargin.training.path import next_method, seeds
+from maxmargin.training.balls import Pair, Seen
+from maxmargin.training.curvature import MOST_FEATURES, Scatter
+from maxmargin.training.folds import Fold, FoldSolver
+from maxmargin.training.proofs import Proofs
 from maxmargin.training.tasks import Classification, Solved
 
 #: The share of what may be open between two values of C that rows without a proof at their own C may take.
@@ -109,35 +110,35 @@ def choose_in_range(
 
     Parameters
     ----------
-    task : Classification
-        What is learned.
-    Cs : sequence of float
-        The ends of the range, and values in between to begin with.
-    folds : sequence of (train, test)
-        Rows by number.
-    cv_tol : float
-        By how much, as a share of the rows, the error of another C may be lower.
-    best_error, best_C : float, optional
-        What is known already: the lower the error, the less there is to prove.
-    known : mapping, optional
-        Solutions of the folds at values of C, to go on from.
-    tol : float, default=1e-3
-        Gap of the first solution of each C. It is solved more closely where that leaves too many labels open.
-    solver, n_jobs, stop
-        As in ``cross_validate``.
-    most_values : int, default=1000
-        Most values of C.
-    time_limit : float, optional
-        Seconds for everything; then the proof is what has been proved so far.
-    on_value : callable, optional
-        Called with each C and its error.
-    **options
-        Passed to ``solve``.
+        task : Classification
+            What is learned.
+        Cs : sequence of float
+            The ends of the range, and values in between to begin with.
+        folds : sequence of (train, test)
+            Rows by number.
+        cv_tol : float
+            By how much, as a share of the rows, the error of another C may be lower.
+        best_error, best_C : float, optional
+            What is known already: the lower the error, the less there is to prove.
+        known : mapping, optional
+            Solutions of the folds at values of C, to go on from.
+        tol : float, default=1e-3
+            Gap of the first solution of each C. It is solved more closely where that leaves too many labels open.
+        solver, n_jobs, stop
+            As in ``cross_validate``.
+        most_values : int, default=1000
+            Most values of C.
+        time_limit : float, optional
+            Seconds for everything; then the proof is what has been proved so far.
+        on_value : callable, optional
+            Called with each C and its error.
+        **options
+            Passed to ``solve``.
 
     Returns
     -------
-    RangeChoice
-        The chosen C, its error, and the proved bound.
+        RangeChoice
+            The chosen C, its error, and the proved bound.
 
     Examples
     --------
@@ -218,19 +219,14 @@ class _Proving:
     options: dict[str, Any]
 
     def __post_init__(self) -> None:
-        self.rows = [np.asarray(test) for _, test in self.folds]
-        self.own = fold_tasks(self.task, self.folds)
+        self.solver = FoldSolver(self.task, self.folds, self.method)
+        self.own, self.rows, self.groups = self.solver.own, self.solver.rows, self.solver.groups
         self.labels = [own.known_labels(rows) for own, rows in zip(self.own, self.rows, strict=True)]
-        self.groups = fold_groups(self.own, self.method)
         self.scatters = [Scatter() for _ in self.folds]
         #: The radius with which each fold had its last proof between two nodes.
         self.radii: list[float | None] = [None] * len(self.folds)
         #: The distance between bounds that each group needs, from the last C on.
         self.distances: list[float | None] = [None] * len(self.groups)
-        self.together = [
-            FoldsTogether([self.own[fold] for fold in group], self.method) if len(group) > 1 else None
-            for group in self.groups
-        ]
 
     def ended(self) -> bool:
         """Whether there is no time left."""
@@ -238,7 +234,7 @@ class _Proving:
 
     def visit(self, C: float, start: list[Solved] | None, best_error: float, fine: bool) -> Node:
         """A C in all folds, from solutions of this C or of another one."""
-        coarse = not fine and start is not None and not any(self.together) and all(self.radii)
+        coarse = not fine and start is not None and not self.solver.side_by_side and all(self.radii)
 
         def work(number: int, stop: StopFlag) -> list[tuple[Solved, _Found]]:
             group = self.groups[number]
@@ -289,13 +285,7 @@ class _Proving:
     def _solve_once(self, number: int, C: float, last: list[Solved] | None, tol: float, stop: StopFlag) -> list[Solved]:
         """A group of folds at one C, from what is known."""
         limits = {"tol": tol, "time_limit": self.deadline.left(), "stop": stop, **self.options}
-        together = self.together[number]
-        if together is not None:
-            weights = None if last is None else [own.solutions[0].weights for own in last]
-            return together.solve(C, weights, n_jobs=max(self.n_jobs // len(self.groups), 1), **limits)
-        own, before = self.own[self.groups[number][0]], None if last is None else last[0]
-        start = seeds(before, C) if before is None or before.C != C else before.solutions
-        return [own.solve(C, next_method(self.method, own, before), start, **limits)]
+        return self.solver.solve(number, C, last, n_jobs=self.n_jobs, **limits)
 
     def _look(self, fold: int, solved: Solved) -> _Found:
         """What a fold's solution says of its rows."""
