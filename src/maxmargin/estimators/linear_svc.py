@@ -43,6 +43,9 @@ from maxmargin.training.streaming import classes_of, train_classifier_on_blocks
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
 
+#: The tolerance of the folds whose scores probabilities are fitted to.
+FOLD_TOL = 1e-2
+
 
 class _OnceCalibrated:
     """A method that a model has once it is calibrated; before that it is missing, with advice as the cause."""
@@ -435,7 +438,8 @@ class LinearSVC(
     ) -> LinearSVC:
         """Fit, and fit probabilities to scores of rows left out.
 
-        The folds share one matrix and start from the variables of the fit of all rows, less those of the fold.
+        The folds share one matrix and start from the solution of the fit of all rows, less the variables of the fold.
+        They are solved to a gap of 1e-2, or ``tol`` if that is larger, which is close enough for probabilities.
 
         Parameters
         ----------
@@ -489,11 +493,15 @@ class LinearSVC(
         )
         task.matrix.problems = 1 + len(classes)
         starts = self._starts_of(self.dual_coef_)
+        if self.multi_class == "ovr" and self.penalty == "l2" and measure_of(self.solver) is None:
+            # Newton's method starts from weights, coordinate descent from variables.
+            weights = np.column_stack([self.coef_, self.intercept_ / (task.bias or 1.0)])
+            starts = [SimpleNamespace(alpha=alpha, weights=own) for alpha, own in zip(starts, weights, strict=True)]
         held_out = np.full((len(labels), task.columns), np.nan)
         folds = list(check_cv(cv, y, classifier=True).split(X, y, groups))
         tasks = [task.on(np.bincount(train, minlength=len(labels)).astype(np.float64)) for train, _ in folds]
         options: dict[str, Any] = {
-            "tol": self.tol,
+            "tol": max(self.tol, FOLD_TOL),
             "max_iter": self.max_iter,
             "pack": self.pack,
             "seed": seed_of(self.random_state),
@@ -502,8 +510,7 @@ class LinearSVC(
         for group in fold_groups(tasks, self._method()):
             own = [tasks[fold] for fold in group]
             if len(group) > 1:
-                weights = np.append(self.coef_[0], self.intercept_[0] / (task.bias or 1.0))
-                solved = FoldsTogether(own, self._method()).solve(self.C, [weights] * len(group), **options)
+                solved = FoldsTogether(own, self._method()).solve(self.C, [weights[0]] * len(group), **options)
             else:
                 start = starts if len(own[0].present) == len(classes) else None
                 solved = [own[0].solve(self.C, self._method(), start, **options)]

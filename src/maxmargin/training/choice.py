@@ -192,7 +192,7 @@ class _GridProof:
         margin = float(np.abs(means[k] - others.max())) if len(others) else 0.0
         gap = max(own.gap for own in self.known[k])
         shrink = min(own.shrink(OPEN_SHARE * margin) for own in self._certain[k])
-        return float(max(min(FINER * gap, 0.5 * max(shrink, SMALLEST_SHRINK) ** 2 * gap), LAST_TOL))
+        return float(max(min(FINER * gap, 2.0 * max(shrink, SMALLEST_SHRINK) ** 2 * gap), LAST_TOL))
 
     def refine(self, k: int, tol: float, n_jobs: int, on_step: Any, **limits: Any) -> None:
         """Solve a C more closely, from what is known of it."""
