@@ -43,9 +43,6 @@ from maxmargin.training.streaming import classes_of, train_classifier_on_blocks
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
 
-#: The tolerance of the folds whose scores probabilities are fitted to.
-FOLD_TOL = 1e-2
-
 
 class _OnceCalibrated:
     """A method that a model has once it is calibrated; before that it is missing, with advice as the cause."""
@@ -439,7 +436,6 @@ class LinearSVC(
         """Fit, and fit probabilities to scores of rows left out.
 
         The folds share one matrix and start from the solution of the fit of all rows, less the variables of the fold.
-        They are solved to a gap of 1e-2, or ``tol`` if that is larger, which is close enough for probabilities.
 
         Parameters
         ----------
@@ -501,7 +497,7 @@ class LinearSVC(
         folds = list(check_cv(cv, y, classifier=True).split(X, y, groups))
         tasks = [task.on(np.bincount(train, minlength=len(labels)).astype(np.float64)) for train, _ in folds]
         options: dict[str, Any] = {
-            "tol": max(self.tol, FOLD_TOL),
+            "tol": self.tol,
             "max_iter": self.max_iter,
             "pack": self.pack,
             "seed": seed_of(self.random_state),
