@@ -39,6 +39,7 @@ from maxmargin.training.checkpoint import INTERVAL
 from maxmargin.training.classification import MULTI_CLASS, choose_method, measure_of, problems_of, train_classifier
 from maxmargin.training.folds import FoldsTogether, fold_groups
 from maxmargin.training.labels import encode_labels
+from maxmargin.training.path import method_after
 from maxmargin.training.streaming import classes_of, train_classifier_on_blocks
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
@@ -503,13 +504,15 @@ class LinearSVC(
             "seed": seed_of(self.random_state),
             "n_jobs": count_threads(self.n_jobs),
         }
+        solvers = [self.solver_used_] if isinstance(self.solver_used_, str) else self.solver_used_
+        fold_method = method_after(self._method(), task, solvers)
         for group in fold_groups(tasks, self._method()):
             own = [tasks[fold] for fold in group]
             if len(group) > 1:
                 solved = FoldsTogether(own, self._method()).solve(self.C, [weights[0]] * len(group), **options)
             else:
                 start = starts if len(own[0].present) == len(classes) else None
-                solved = [own[0].solve(self.C, self._method(), start, **options)]
+                solved = [own[0].solve(self.C, fold_method, start, **options)]
             for fold, its_task, found in zip(group, own, solved, strict=True):
                 test = folds[fold][1]
                 held_out[test] = its_task.scores(found, test)
