@@ -219,7 +219,7 @@ class Pair:
         square = ww[0, 0] - 2 * ww[0, 1] + ww[1, 1]
         a, b, c = -6 * bend * C, square + C * (last - first + 6 * bend), ww[0, 1] - ww[0, 0] + C * first
         below = b + np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
-        return np.clip(-2 * c / np.where(below > 0.0, below, np.inf), 0.0, 1.0)
+        return np.asarray(np.clip(-2 * c / np.where(below > 0.0, below, np.inf), 0.0, 1.0))
 
     def share_of_variables(self, C: Floats) -> Floats:
         """The shares of the right one's variables for which the dual values at some C are highest."""
@@ -227,7 +227,7 @@ class Pair:
         slope = self.right.linear - self.left.linear - (qq[0, 1] - qq[0, 0]) - C * (vv[0, 1] - vv[0, 0])
         curvature = (qq[0, 0] - 2 * qq[0, 1] + qq[1, 1]) + C * (vv[0, 0] - 2 * vv[0, 1] + vv[1, 1])
         best = np.where(slope > 0.0, 1.0, 0.0)
-        return np.clip(np.divide(slope, curvature, out=best, where=curvature > 0.0), 0.0, 1.0)
+        return np.asarray(np.clip(np.divide(slope, curvature, out=best, where=curvature > 0.0), 0.0, 1.0))
 
     def values(self, C: float) -> tuple[float, float]:
         """The primal and the dual value of the mixtures at a C."""

@@ -252,9 +252,9 @@ class _Proving:
         self, number: int, C: float, start: list[Solved] | None, best_error: float, stop: StopFlag
     ) -> list[tuple[Solved, _Found]]:
         """A group of folds at one C, so closely that few wrong labels are without a proof."""
-        solved, tol = start, self.tol
-        if start is not None and self.distances[number] is not None:
-            tol = min(max(self.distances[number] / max(_value(own, C) for own in start), LAST_TOL), self.tol)
+        solved, tol, distance = start, self.tol, self.distances[number]
+        if start is not None and distance is not None:
+            tol = min(max(distance / max(_value(own, C) for own in start), LAST_TOL), self.tol)
         while True:
             # A solution that is known already may be close enough.
             if solved is None or not all(own.C == C and own.converged and own.gap <= tol for own in solved):
@@ -360,8 +360,7 @@ class Between:
         errors = self.proved(low, high)
         if not ended and errors.min() < needed - ROUNDING:
             worst = int(errors.argmin())
-            middle = float(np.sqrt(low[worst] * high[worst]))
-            shrink = self._shrink(middle, needed)
+            shrink = self._shrink(float(np.sqrt(low[worst] * high[worst])), needed)
             if shrink < HOPELESS and self.proving.task.matrix.shape[1] > MOST_FEATURES:
                 return 0.0, self._next(shrink)
             pairs = zip(self.proofs, self.proving.scatters, strict=True)
