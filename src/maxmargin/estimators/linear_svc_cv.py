@@ -29,14 +29,12 @@ from maxmargin.training.choice import choose_on_grid
 from maxmargin.training.classification import measure_of, train_classifier
 from maxmargin.training.cross_validation import CrossValidation, Held, cross_validate
 from maxmargin.training.folds import go_together
-from maxmargin.training.range_choice import choose_in_range
+from maxmargin.training.range_choice import TOGETHER_TOL, choose_in_range
 from maxmargin.training.tasks import Classification, Solved
 from maxmargin.training.weights import row_weights
 
 #: The tolerance of the final fit where the folds choose theirs.
 REFIT_TOL = 1e-3
-#: The tolerance of the grid where a proof is asked for and folds are solved side by side: it costs one step more.
-PROOF_TOL = 1e-9
 
 
 class LinearSVCCV(SearchesC, LinearSVC):
@@ -299,7 +297,7 @@ shrinking, pack, random_state
                 folds,
                 score=score,
                 on_step=on_step,
-                tol=min(self.tol, PROOF_TOL) if proof and go_together(task, folds, method) else self.tol,
+                tol=min(self.tol, TOGETHER_TOL) if proof and go_together(task, folds, method) else self.tol,
                 keep_scores=self.calibrate is not None,
                 **options,
             )

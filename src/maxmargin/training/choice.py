@@ -21,10 +21,11 @@ from maxmargin.training.certain import Certain
 from maxmargin.training.cross_validation import SAME, CrossValidation, Held, cross_validate
 from maxmargin.training.curvature import Scatter
 from maxmargin.training.folds import Fold, FoldSolver
+from maxmargin.training.range_choice import TOGETHER_TOL
 from maxmargin.training.tasks import Classification
 
-#: The first tolerance, also where folds are solved side by side, as the last digits of Newton's method cost little.
-FIRST_TOL, TOGETHER_TOL = 1e-3, 1e-9
+#: The first tolerance, unless folds are solved side by side.
+FIRST_TOL = 1e-3
 #: The smallest tolerance that is tried, and by how much they differ at least, and at most.
 LAST_TOL, FINER, SMALLEST_SHRINK = 1e-11, 0.25, 0.03
 #: The share of the difference between two scores that the open rows of one may take.

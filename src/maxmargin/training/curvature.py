@@ -55,7 +55,7 @@ def whitened(problem: Any, rows: Any, metric: Floats) -> Floats:
     """Rows as vectors whose products are ``x' M^-1 z``."""
     chosen = problem.X[rows]
     dense = chosen.toarray() if hasattr(chosen, "toarray") else np.asarray(chosen)
-    dense = np.hstack([dense.astype(np.float64), np.full((len(dense), 1), problem.bias)])
+    dense = np.hstack([dense.astype(np.float64, copy=False), np.full((len(dense), 1), problem.bias)])
     return np.asarray(dense @ inverse_factor(metric).T)
 
 
@@ -154,8 +154,7 @@ class Open(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """``x' M^-1 x`` of some rows, at two values of C."""
+    """``sqrt(x' M^-1 x)`` of some rows."""
 
     rows: Any
-    ends: tuple[float, float]
-    squares: list[Floats]
+    lengths: Floats

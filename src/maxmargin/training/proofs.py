@@ -87,20 +87,20 @@ class Proofs:
         slack = 1.0 - np.maximum(problem.y * pair.left.scores, problem.y * pair.right.scores)
         far = float(np.sqrt(2.0 * pair.cells(low, high).gap.max())) + self._rounding
         unit = curved_rows(problem, problem.C / pair.left.C, slack, far)
-        ends, few = (float(low.min()), float(high.max())), few_features(problem)
+        first, few = float(low.min()), few_features(problem)  # curvature grows with C
         if not few:
             # Of the sum of both bounds, |w - w*|^2_M/2 + |u - w*|^2/2, half of the curvature is left.
-            self._mean = Mean.of(problem, unit, 0.5 * ends[0] / problem.loss.diagonal_times_C, scatter)
+            self._mean = Mean.of(problem, unit, 0.5 * first / problem.loss.diagonal_times_C, scatter)
             self._by_mean = self._mean.scores(problem, self._rows)
             self._lengths = self._mean.shortened(self._lengths, self._by_mean)
         open_ = np.flatnonzero(self.wrong_by(low, high).min(axis=0) <= 1.0)
         if few:
             outer = scatter.outer(problem, unit) / problem.loss.diagonal_times_C
-            parts = [whitened(problem, self._rows[open_], np.eye(len(outer)) + C * outer) for C in ends]
-            squares = [np.maximum(np.einsum("ij,ij->i", part, part) * (1.0 + FACTOR_ERROR), TINY) for part in parts]
-            self._metric = Metric(open_, ends, squares)
+            parts = whitened(problem, self._rows[open_], np.eye(len(outer)) + first * outer)
+            lengths = np.sqrt(np.einsum("ij,ij->i", parts, parts)) * (1.0 + FACTOR_ERROR)
+            self._metric = Metric(open_, np.maximum(lengths, TINY))
             left = self.wrong_by(low, high).min(axis=0)[open_] <= 1.0
-            part = parts[0][left]
+            part = parts[left]
             products = part.T @ part if len(part) > part.shape[1] else part @ part.T
             self._open = Open(open_[left], largest_eigenvalue(products))
         elif self._mean is not None and len(open_) <= MOST_OPEN:
@@ -121,11 +121,8 @@ class Proofs:
         cells, scores = self.pairs[0].cells(low, high), sign * self._scores[..., 0]
         surely = self._centre(cells, sign).min(axis=1) / np.outer(cells.radius + self._rounding, self._lengths)
         if self._metric is not None:
-            open_, ends, squares = self._metric
-            # As a function of C the inverse of a square is a harmonic mean of linear functions, which is concave.
-            part = ((low - ends[0]) / max(ends[1] - ends[0], TINY))[:, np.newaxis]
-            lengths = 1.0 / np.sqrt((1 - part) / squares[0] + part / squares[1])
-            width = np.sqrt(2.0 * cells.gap)[:, np.newaxis] * lengths + self._lengths[open_] * self._rounding
+            open_, lengths = self._metric
+            width = np.outer(np.sqrt(2.0 * cells.gap), lengths) + self._lengths[open_] * self._rounding
             surely[:, open_] = np.maximum(surely[:, open_], (cells.weights @ scores[:, open_]).min(axis=1) / width)
         return np.asarray(surely)
 

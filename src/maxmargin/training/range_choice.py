@@ -35,6 +35,8 @@ LAST_TOL, FINER = 1e-12, 0.25
 #: The share of the squared radius of the last proof that the gap of a node may have, and the ratio of neighbours from
 #: which on it is too much.
 NODE_SHARE, CLOSE = 0.2, 1.03
+#: The tolerance where folds are solved side by side: it costs one step of Newton's method more than a large one.
+TOGETHER_TOL = 1e-9
 #: Intervals of C narrower than this, relatively, are not divided any more.
 NARROW = 1e-6
 #: The cells between two values of C to begin with.
@@ -234,12 +236,12 @@ class _Proving:
 
     def visit(self, C: float, start: list[Solved] | None, best_error: float, fine: bool) -> Node:
         """A C in all folds, from solutions of this C or of another one."""
-        coarse = not fine and start is not None and not self.solver.side_by_side and all(self.radii)
+        coarse = not fine and start is not None and (self.solver.side_by_side or all(self.radii))
 
         def work(number: int, stop: StopFlag) -> list[tuple[Solved, _Found]]:
             group = self.groups[number]
             own = None if start is None else [start[fold] for fold in group]
-            if coarse:
+            if coarse and own is not None:
                 return self._solve_coarsely(number, C, own, stop)
             return self._solve(number, C, own, best_error, stop)
 
@@ -271,16 +273,17 @@ class _Proving:
             tol = max(min(FINER * tol, 0.5 * max(shrink, 0.1) ** 2 * gap), LAST_TOL)
 
     def _solve_coarsely(
-        self, number: int, C: float, start: list[Solved] | None, stop: StopFlag
+        self, number: int, C: float, start: list[Solved], stop: StopFlag
     ) -> list[tuple[Solved, _Found]]:
-        """A fold at one C, so closely that its gap hardly adds to those between it and its neighbours."""
-        assert start is not None
-        radius, value = self.radii[number], _value(start[0], C)
-        tol = self.tol if radius is None else min(max(NODE_SHARE * radius**2 / value, LAST_TOL), self.tol)
-        solved = start
-        if not (start[0].C == C and start[0].converged and start[0].gap <= tol):
+        """A group of folds at one C, so closely that its gap hardly adds to those between it and its neighbours."""
+        group, tol = self.groups[number], TOGETHER_TOL
+        radius = self.radii[group[0]]
+        if len(group) == 1 and radius is not None:
+            tol = max(NODE_SHARE * radius**2 / _value(start[0], C), LAST_TOL)
+        tol, solved = min(tol, self.tol), start
+        if not all(own.C == C and own.converged and own.gap <= tol for own in start):
             solved = self._solve_once(number, C, start, tol, stop)
-        return [(solved[0], self._look(self.groups[number][0], solved[0]))]
+        return [(own, self._look(fold, own)) for fold, own in zip(group, solved, strict=True)]
 
     def _solve_once(self, number: int, C: float, last: list[Solved] | None, tol: float, stop: StopFlag) -> list[Solved]:
         """A group of folds at one C, from what is known."""
@@ -359,10 +362,11 @@ class Between:
         low, high, lowest = ends[:-1], ends[1:], 1.0
         errors = self.proved(low, high)
         if not ended and errors.min() < needed - ROUNDING:
-            worst = int(errors.argmin())
-            shrink = self._shrink(float(np.sqrt(low[worst] * high[worst])), needed)
-            if shrink < HOPELESS and self.proving.task.matrix.shape[1] > MOST_FEATURES:
-                return 0.0, self._next(shrink)
+            if self.proving.task.matrix.shape[1] > MOST_FEATURES:
+                worst = int(errors.argmin())
+                shrink = self._shrink(float(np.sqrt(low[worst] * high[worst])), needed)
+                if shrink < HOPELESS:
+                    return 0.0, self._next(shrink)
             pairs = zip(self.proofs, self.proving.scatters, strict=True)
             sharper = [own.sharpen(low, high, scatter) for own, scatter in pairs if own is not None]
             errors = self.proved(low, high) if any(sharper) else errors
