@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.sparse import random as sparse_random
 from sklearn.datasets import load_iris
 
 from maxmargin import BinaryProblem, LinearRankSVM, LinearSVC, solve
@@ -256,3 +257,30 @@ def test_folds_without_a_class_are_proved_too():
     exact = cross_validate(task, np.geomspace(0.01, 0.02, 9).tolist(), folds, tol=1e-9)
     assert (1 - exact.means).min() >= choice.bound - 1e-12
     assert choice.bound >= 1 / 3 + 1 / 6  # all wrong in the last fold, the first class in the first
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_choices_over_many_sparse_features_are_those_of_exact_solutions(dtype):
+    rng = np.random.default_rng(0)
+    X = sparse_random(240, 600, density=0.05, random_state=0, format="csr", dtype=dtype)
+    truth = rng.normal(size=600)
+    labels = (X @ truth + 0.5 * rng.normal(size=240) > 0).astype(int)
+    task = Classification(X, labels, 2)
+    folds = folds_of(fold_numbers(labels, 3, seed=0))
+    Cs = np.logspace(-1, 1, 4)
+    known = {}
+    cross_validate(
+        task,
+        Cs,
+        folds,
+        on_step=lambda held, _: known.setdefault(held.solved.C, [None] * 3).__setitem__(held.fold, held.solved),
+    )
+    choice = choose_in_range(task, Cs, folds, cv_tol=0.05, known=known)
+    exact = cross_validate(task, np.geomspace(0.1, 10.0, 60), folds, tol=1e-9)
+    assert choice.certified
+    assert (1 - exact.means).min() >= choice.bound - 1e-12
+    on_grid = choose_on_grid(task, Cs, folds)
+    exact = cross_validate(task, Cs, folds, tol=1e-12)
+    assert on_grid.certified
+    assert np.all((on_grid.low <= exact.scores + 1e-12) & (exact.scores <= on_grid.high + 1e-12))
+    assert on_grid.result.best() == exact.best()

@@ -120,7 +120,9 @@ class Scatter:
         """``sum_i c_i x_i / sum_i c_i``."""
         change = self._change(unit, (problem.shape[1],))
         self._sum += row_sums(problem.matrix.rows, change)
-        return np.append(self._sum / max(float(unit.sum()), TINY), problem.bias)
+        total = float(unit.sum())
+        # What is left of a sum without rows is rounding.
+        return np.append(self._sum / total if total > 0.0 else np.zeros(problem.shape[1]), problem.bias)
 
 
 class Mean(NamedTuple):
