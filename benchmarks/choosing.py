@@ -8,6 +8,9 @@ For every data set and rival the rival does the search as its users do, then `Li
 - "LIBLINEAR -C": its own search, with its own folds and values of C.
 - "unseeded": `svm_path` over all rows against the same values of C, each solved from zero, both to a certified 1e-3.
 - "grid": `LinearSVCCV` with ``cv_tol=0.01``, a proof over the whole range, against itself without one.
+- "grid, auto": `LinearSVCCV` with ``tol="auto"``, which knows what exact optima would choose, against itself without.
+- "one fit": ``LinearSVC().calibrated(X, y)`` against ``LinearSVC().fit(X, y)``; its line has the log loss on a quarter
+  of the rows that was left out, and that of scikit-learn's CalibratedClassifierCV(ensemble=False).
 
     python -m benchmarks.choosing [--data imdb w8a ...] [--rivals GridSearchCV ...] [--limit 600]
     python -m benchmarks.choosing --report
@@ -41,6 +44,8 @@ FOLDS = 5
 DATA = {"imdb": False, "w8a": False, "news20": False, "r52": True, "mnist": False}
 #: Those on which a proof is asked for.
 PROVED = ("a9a", "w8a", "imdb")
+#: What is measured there: proofs about C, and probabilities.
+PROOFS = ("grid", "grid, auto", "one fit")
 RESULTS = ROOT / "benchmarks" / "results" / "choosing.jsonl"
 
 
@@ -65,8 +70,10 @@ class Search:
         model.fit(self.X, self.y)
         seconds = time.perf_counter() - start
         facts = {"seconds": seconds, "C": model.C_, "accuracy": model.best_score_}
+        if hasattr(model, "certified_"):
+            facts |= {"certified": model.certified_}
         if hasattr(model, "range_Cs_"):
-            facts |= {"certified": model.certified_, "bound": model.error_bound_, "values": len(model.range_Cs_)}
+            facts |= {"bound": model.error_bound_, "values": len(model.range_Cs_)}
         return facts
 
     def grid_search(self) -> tuple[float, float]:
@@ -126,13 +133,13 @@ class Search:
     def rivals(self) -> dict[str, tuple[Callable[[], tuple[float, float]], Callable[[], dict[str, Any]]]]:
         """What each rival does, and what we do beside it."""
         if self.name in PROVED and self.name not in DATA:
-            names = ["grid"]
+            names = [*PROOFS]
         else:
             names = ["GridSearchCV", "LIBLINEAR", "unseeded"]
             if self.loss == "squared_hinge":
                 names += ["LIBLINEAR -s 2", "LIBLINEAR -C"]
             if self.name in PROVED:
-                names.append("grid")
+                names += PROOFS
         everything: dict[str, Any] = {
             "GridSearchCV": (self.grid_search, lambda: self.ours(refit=True)),
             "LIBLINEAR": (lambda: self.liblinear(Liblinear), self.ours),
@@ -140,8 +147,39 @@ class Search:
             "LIBLINEAR -C": (self.liblinear_search, self.ours),
             "unseeded": (self.unseeded, self.seeded),
             "grid": (self.plain, lambda: self.ours(cv_tol=0.01, time_limit=300.0)),
+            "grid, auto": (self.plain, lambda: self.ours(tol="auto", time_limit=300.0)),
+            "one fit": (self.fit, self.calibrated),
         }
         return {name: everything[name] for name in names}
+
+    def halves(self) -> list[Any]:
+        """Three quarters of the rows to train on, and the rest."""
+        from sklearn.model_selection import train_test_split
+
+        return list(train_test_split(self.X, self.y, test_size=0.25, random_state=0, stratify=self.y))
+
+    def fit(self) -> tuple[float, float]:
+        """One fit without probabilities."""
+        from maxmargin import LinearSVC
+
+        X, _, y, _ = self.halves()
+        start = time.perf_counter()
+        LinearSVC(self.loss).fit(X, y)
+        return time.perf_counter() - start, float("nan")
+
+    def calibrated(self) -> dict[str, Any]:
+        """One with probabilities, and how good they are beside scikit-learn's."""
+        from sklearn.calibration import CalibratedClassifierCV
+        from sklearn.metrics import log_loss
+
+        from maxmargin import LinearSVC
+
+        X, X_test, y, y_test = self.halves()
+        start = time.perf_counter()
+        model = LinearSVC(self.loss).calibrated(X, y)
+        facts = {"seconds": time.perf_counter() - start, "log_loss": log_loss(y_test, model.predict_proba(X_test))}
+        theirs = CalibratedClassifierCV(LinearSVC(self.loss), ensemble=False).fit(X, y)
+        return facts | {"rival_log_loss": log_loss(y_test, theirs.predict_proba(X_test))}
 
     def plain(self) -> tuple[float, float]:
         """Ourselves without a proof."""
@@ -214,7 +252,7 @@ def report(lines: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    every = ["GridSearchCV", "LIBLINEAR", "LIBLINEAR -s 2", "LIBLINEAR -C", "unseeded", "grid"]
+    every = ["GridSearchCV", "LIBLINEAR", "LIBLINEAR -s 2", "LIBLINEAR -C", "unseeded", *PROOFS]
     parser.add_argument("--data", nargs="+", help="data sets (default: all)")
     parser.add_argument("--loss", nargs="+", default=["squared_hinge"])
     parser.add_argument("--rivals", nargs="+", default=every, choices=every)

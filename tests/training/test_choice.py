@@ -1,13 +1,20 @@
 """Bounds of the optimum's scores and certified choices of C, against solutions that are as good as exact."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from scipy.sparse import random as sparse_random
 from sklearn.datasets import load_iris
 
 from maxmargin import BinaryProblem, LinearRankSVM, LinearSVC, solve
-from maxmargin.training.balls import Pair, Proofs, Seen
-from maxmargin.training.choice import choose_in_range, choose_on_grid
+from maxmargin.training import curvature
+from maxmargin.training.balls import Pair, Seen
+from maxmargin.training.choice import choose_on_grid
 from maxmargin.training.cross_validation import cross_validate, fold_numbers, folds_of
+from maxmargin.training.curvature import Scatter, largest_eigenvalue
+from maxmargin.training.proofs import Proofs
+from maxmargin.training.range_choice import choose_in_range
 from maxmargin.training.tasks import Classification
 from tests.conftest import random_problem
 
@@ -77,13 +84,20 @@ def test_the_optimum_between_two_solutions_is_in_the_ball(loss, ratio):
             problem = BinaryProblem(X, y, own, loss=loss, bias=1.0)
             points.append(Seen([problem], [solve(problem, tol=tol)], own, np.arange(60)).points[0])
         pair = Pair(*points)
-        for between in np.geomspace(C, ratio * C, 7):
-            mixture = pair.at(between)
-            exact = solve(BinaryProblem(X, y, between, loss=loss, bias=1.0), tol=1e-13).weights
-            w = (1 - mixture.s) * points[0].weights + mixture.s * points[1].weights
-            v = (1 - mixture.t) * points[0].sums + mixture.t * points[1].sums
-            distance = np.linalg.norm(exact - 0.5 * (w + between * v))
-            assert distance <= mixture.radius(between, between) + 1e-9
+        vectors = np.array([*(point.weights for point in points), *(point.sums for point in points)])
+        ends = np.geomspace(C, ratio * C, 4)
+        cells = pair.cells(ends[:-1], ends[1:])
+        for k, (low, high) in enumerate(pairwise(ends)):
+            for part in (0.0, 0.3, 0.5, 1.0):
+                between = (1 - part) * low + part * high
+                exact = solve(BinaryProblem(X, y, between, loss=loss, bias=1.0), tol=1e-13).weights
+                bernstein = np.array([(1 - part) ** 2, 2 * part * (1 - part), part**2])
+                distance = np.linalg.norm(exact - bernstein @ cells.centre[k] @ vectors)
+                assert distance <= cells.radius[k] + 1e-9
+                w = np.array([1 - part, part]) @ cells.weights[k] @ vectors
+                problem = BinaryProblem(X, y, between, loss=loss, bias=1.0)
+                assert 0.5 * np.sum((w - exact) ** 2) <= problem.primal(w) - problem.primal(exact) + 1e-9 * between
+                assert problem.primal(w) - problem.primal(exact) <= cells.gap[k] + 1e-9 * between
 
 
 def test_the_ball_of_an_exact_solution_is_that_of_shibagaki_et_al():
@@ -91,10 +105,23 @@ def test_the_ball_of_an_exact_solution_is_that_of_shibagaki_et_al():
     problem = BinaryProblem(X, y, 0.5, bias=1.0)
     solution = solve(problem, tol=1e-14)
     seen = Seen([problem], [solution], 0.5, np.arange(60))
-    mixture = Pair(seen.points[0], seen.points[0]).at(0.5)
     for C in (0.3, 0.5, 0.8):
+        cells = Pair(seen.points[0], seen.points[0]).cells(np.array([C]), np.array([C]))
         expected = 0.5 * abs(C / 0.5 - 1) * np.linalg.norm(solution.weights)
-        assert mixture.radius(C, C) == pytest.approx(expected, rel=1e-3, abs=1e-4)
+        assert cells.radius[0] == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "least_squares"])
+def test_losses_of_mixtures_are_those_of_their_scores(loss):
+    X, y = random_problem(rows=60)
+    points = []
+    for C in (0.1, 1.0):
+        problem = BinaryProblem(X, y, C * np.arange(60) / 30, loss=loss, bias=1.0)
+        points.append(Seen([problem], [solve(problem, tol=1e-10)], C, np.arange(60)).points[0])
+    pair = Pair(*points)
+    for s in (0.0, 0.3, 1.0):
+        expected = pair.left.problem.losses_at((1 - s) * pair.left.scores + s * pair.right.scores) / 0.1
+        assert pair.losses(np.array([s]))[0] == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(("multi_class", "loss", "classes"), KINDS)
@@ -117,6 +144,51 @@ def test_what_is_proved_about_labels_is_true_for_every_C_between(multi_class, lo
         if tol == 1e-6:
             at_end = proofs.wrong(ends[0], ends[0]) | proofs.right(ends[0], ends[0])
             assert at_end.mean() > 0.9  # the proofs are not empty
+
+
+def test_no_eigenvalue_is_above_the_bound_of_them():
+    rng = np.random.default_rng(0)
+    for rows in (1, 5, 60):
+        X = rng.normal(size=(rows, 20)) + 1.0
+        for products in (X @ X.T, np.zeros((rows, rows)), np.diag(np.arange(rows)) * 1e-9):
+            largest = np.linalg.eigvalsh(products)[-1]
+            assert largest <= largest_eigenvalue(products) <= 2.0 * largest + 1e-300
+    assert largest_eigenvalue(np.zeros((0, 0))) == 0.0
+
+
+@pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+@pytest.mark.parametrize("loss", ["squared_hinge", "least_squares"])
+def test_what_the_curvature_of_losses_proves_is_true(loss, bias, few, monkeypatch):
+    if not few:
+        monkeypatch.setattr(curvature, "MOST_FEATURES", 0)
+    rng = np.random.default_rng(3)
+    X = np.hstack([rng.normal(size=(400, 6)), 1.0 + 0.1 * rng.normal(size=(400, 1))])
+    labels = (X[:, 0] + 1.5 * rng.normal(size=400) > 0).astype(int)
+    rows = np.arange(300, 400)
+    task = Classification(X, labels, 2, loss=loss, bias=bias).on((np.arange(400) < 300).astype(float))
+    more = 0
+    for ends in ((0.001, 0.01), (0.01, 0.3), (1.0, 50.0)):
+        scatter = Scatter()
+        seen = [
+            Seen(solved.problems, solved.solutions, C, rows)
+            for C in ends
+            for solved in [task.solve(C, task.method("auto"), None, tol=1e-7)]
+        ]
+        proofs = Proofs(*seen, rows, task.known_labels(rows))
+        edges = np.geomspace(*ends, 5)
+        low, high = edges[:-1], edges[1:]
+        before = proofs.count_wrong(low, high)
+        assert proofs.sharpen(low, high, scatter)
+        assert not proofs.sharpen(low, high, scatter)
+        surely, after = proofs.wrong_by(low, high), proofs.count_wrong(low, high)
+        more += int((after - before).sum())
+        for k in range(len(low)):
+            for C in np.geomspace(low[k], high[k], 4):
+                truth = task.is_right(exact_scores(task, C)[rows], rows)
+                assert not np.any(truth[surely[k] > 1.0])
+                assert np.count_nonzero(~truth) >= after[k]
+    assert more > 0
 
 
 @pytest.mark.parametrize(("multi_class", "loss", "classes"), KINDS)
@@ -185,3 +257,30 @@ def test_folds_without_a_class_are_proved_too():
     exact = cross_validate(task, np.geomspace(0.01, 0.02, 9).tolist(), folds, tol=1e-9)
     assert (1 - exact.means).min() >= choice.bound - 1e-12
     assert choice.bound >= 1 / 3 + 1 / 6  # all wrong in the last fold, the first class in the first
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_choices_over_many_sparse_features_are_those_of_exact_solutions(dtype):
+    rng = np.random.default_rng(0)
+    X = sparse_random(240, 600, density=0.05, random_state=0, format="csr", dtype=dtype)
+    truth = rng.normal(size=600)
+    labels = (X @ truth + 0.5 * rng.normal(size=240) > 0).astype(int)
+    task = Classification(X, labels, 2)
+    folds = folds_of(fold_numbers(labels, 3, seed=0))
+    Cs = np.logspace(-1, 1, 4)
+    known = {}
+    cross_validate(
+        task,
+        Cs,
+        folds,
+        on_step=lambda held, _: known.setdefault(held.solved.C, [None] * 3).__setitem__(held.fold, held.solved),
+    )
+    choice = choose_in_range(task, Cs, folds, cv_tol=0.05, known=known)
+    exact = cross_validate(task, np.geomspace(0.1, 10.0, 60), folds, tol=1e-9)
+    assert choice.certified
+    assert (1 - exact.means).min() >= choice.bound - 1e-12
+    on_grid = choose_on_grid(task, Cs, folds)
+    exact = cross_validate(task, Cs, folds, tol=1e-12)
+    assert on_grid.certified
+    assert np.all((on_grid.low <= exact.scores + 1e-12) & (exact.scores <= on_grid.high + 1e-12))
+    assert on_grid.result.best() == exact.best()

@@ -22,7 +22,6 @@ from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.cross_validation import (
-    Fold,
     Held,
     check_count,
     cross_validate,
@@ -30,6 +29,7 @@ from maxmargin.training.cross_validation import (
     folds_of,
     group_fold_numbers,
 )
+from maxmargin.training.folds import Fold
 from maxmargin.training.tasks import Ranking
 
 #: The number of folds by default.

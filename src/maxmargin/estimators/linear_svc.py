@@ -39,6 +39,7 @@ from maxmargin.training.checkpoint import INTERVAL
 from maxmargin.training.classification import MULTI_CLASS, choose_method, measure_of, problems_of, train_classifier
 from maxmargin.training.folds import FoldsTogether, fold_groups
 from maxmargin.training.labels import encode_labels
+from maxmargin.training.path import method_after
 from maxmargin.training.streaming import classes_of, train_classifier_on_blocks
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
@@ -435,7 +436,7 @@ class LinearSVC(
     ) -> LinearSVC:
         """Fit, and fit probabilities to scores of rows left out.
 
-        The folds share one matrix and start from the variables of the fit of all rows, less those of the fold.
+        The folds share one matrix and start from the solution of the fit of all rows, less the variables of the fold.
 
         Parameters
         ----------
@@ -489,6 +490,10 @@ class LinearSVC(
         )
         task.matrix.problems = 1 + len(classes)
         starts = self._starts_of(self.dual_coef_)
+        if self.multi_class == "ovr" and self.penalty == "l2" and measure_of(self.solver) is None:
+            # Newton's method starts from weights, coordinate descent from variables.
+            weights = np.column_stack([self.coef_, self.intercept_ / (task.bias or 1.0)])
+            starts = [SimpleNamespace(alpha=alpha, weights=own) for alpha, own in zip(starts, weights, strict=True)]
         held_out = np.full((len(labels), task.columns), np.nan)
         folds = list(check_cv(cv, y, classifier=True).split(X, y, groups))
         tasks = [task.on(np.bincount(train, minlength=len(labels)).astype(np.float64)) for train, _ in folds]
@@ -499,14 +504,15 @@ class LinearSVC(
             "seed": seed_of(self.random_state),
             "n_jobs": count_threads(self.n_jobs),
         }
+        solvers = [self.solver_used_] if isinstance(self.solver_used_, str) else self.solver_used_
+        fold_method = method_after(self._method(), task, solvers)
         for group in fold_groups(tasks, self._method()):
             own = [tasks[fold] for fold in group]
             if len(group) > 1:
-                weights = np.append(self.coef_[0], self.intercept_[0] / (task.bias or 1.0))
-                solved = FoldsTogether(own, self._method()).solve(self.C, [weights] * len(group), **options)
+                solved = FoldsTogether(own, self._method()).solve(self.C, [weights[0]] * len(group), **options)
             else:
                 start = starts if len(own[0].present) == len(classes) else None
-                solved = [own[0].solve(self.C, self._method(), start, **options)]
+                solved = [own[0].solve(self.C, fold_method, start, **options)]
             for fold, its_task, found in zip(group, own, solved, strict=True):
                 test = folds[fold][1]
                 held_out[test] = its_task.scores(found, test)

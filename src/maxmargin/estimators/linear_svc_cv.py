@@ -25,10 +25,12 @@ from maxmargin.problems.matrix import Matrix
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import count_threads
-from maxmargin.training.choice import choose_in_range, choose_on_grid
+from maxmargin.training.choice import choose_on_grid
 from maxmargin.training.classification import measure_of, train_classifier
 from maxmargin.training.cross_validation import CrossValidation, Held, cross_validate
-from maxmargin.training.tasks import Classification
+from maxmargin.training.folds import go_together
+from maxmargin.training.range_choice import TOGETHER_TOL, choose_in_range
+from maxmargin.training.tasks import Classification, Solved
 from maxmargin.training.weights import row_weights
 
 #: The tolerance of the final fit where the folds choose theirs.
@@ -255,6 +257,14 @@ shrinking, pack, random_state
         """Cross-validate, choose C, and prove the choice if asked to."""
         Cs = self._grid()
         steps = Steps(self, len(Cs) * len(folds), X, y)
+        known: dict[float, list[Any]] = {}
+        proof = self.cv_tol is not None
+
+        def on_step(held: Held, score: float) -> None:
+            if proof:  # which goes on from here
+                known.setdefault(held.solved.C, [None] * len(folds))[held.fold] = held.solved
+            steps(held, score)
+
         left = deadline.left()
         options: dict[str, Any] = {
             "solver": method,
@@ -263,13 +273,13 @@ shrinking, pack, random_state
             "pack": self.pack,
             "seed": seed_of(self.random_state),
             # What is left of the time is for the final fit, and for the proof.
-            "time_limit": None if left is None else (0.4 if self.cv_tol is not None else 0.8) * left,
+            "time_limit": None if left is None else (0.4 if proof else 0.8) * left,
         }
         for name in ("certified_", "error_bound_", "range_Cs_", "range_errors_"):
             self.__dict__.pop(name, None)
         if self.tol == "auto":
             choice = choose_on_grid(
-                task, Cs.tolist(), folds, on_step=steps, keep_scores=self.calibrate is not None, **options
+                task, Cs.tolist(), folds, on_step=on_step, keep_scores=self.calibrate is not None, **options
             )
             result, self.certified_ = choice.result, choice.certified
         else:
@@ -286,14 +296,14 @@ shrinking, pack, random_state
                 Cs.tolist(),
                 folds,
                 score=score,
-                on_step=steps,
-                tol=self.tol,
+                on_step=on_step,
+                tol=min(self.tol, TOGETHER_TOL) if proof and go_together(task, folds, method) else self.tol,
                 keep_scores=self.calibrate is not None,
                 **options,
             )
         self._take(result)
-        if self.cv_tol is not None:
-            self._prove(task, result, folds, options, deadline)
+        if proof:
+            self._prove(task, result, folds, known, options, deadline)
         self.__dict__.pop("held_out_scores_", None)
         if result.held_out is not None:
             self.held_out_scores_ = self._scores_at(task, result, folds, options)
@@ -315,6 +325,7 @@ shrinking, pack, random_state
         task: Classification,
         result: CrossValidation,
         folds: list[Any],
+        known: dict[float, list[Solved]],
         options: dict[str, Any],
         deadline: Deadline,
     ) -> None:
@@ -328,6 +339,7 @@ shrinking, pack, random_state
             self.cv_tol,
             best_error=1.0 - self.best_score_,
             best_C=self.C_,
+            known=known,
             tol=REFIT_TOL if self.tol == "auto" else self.tol,
             **{**options, "time_limit": None if left is None else 0.8 * left},
         )

@@ -138,14 +138,16 @@ def _fit_sigmoid(scores: Floats, positive: NDArray[np.bool_], counts: Floats) ->
     scale = max(float(np.abs(scores).max(initial=0.0)), 1e-300)
     s = scores / scale
 
-    def value(a: float, b: float) -> float:
+    def look(a: float, b: float) -> tuple[float, Floats]:
+        """The value to be lowest, and the probabilities, with one exponential for both."""
         z = a * s + b
-        return _sum(counts, np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z))) - target * z)
+        small = np.exp(-np.abs(z))
+        value = _sum(counts, np.maximum(z, 0.0) + np.log1p(small) - target * z)
+        return value, np.where(z >= 0, 1.0, small) / (1.0 + small)
 
     a, b = 0.0, float(np.log((above + 1.0) / (below + 1.0)))
-    best = value(a, b)
+    best, p = look(a, b)
     for _ in range(MOST_STEPS):
-        p = _sigmoid(a * s + b)
         slope = counts * (p - target)
         curve = counts * p * (1.0 - p)
         gradient = np.array([_sum(slope, s), slope.sum()])
@@ -153,10 +155,10 @@ def _fit_sigmoid(scores: Floats, positive: NDArray[np.bool_], counts: Floats) ->
         hessian = np.array([[_sum(curved, s), curved.sum()], [curved.sum(), curve.sum()]])
         hessian += 1e-12 * max(float(np.trace(hessian)), 1e-300) * np.eye(2)
         step = np.linalg.solve(hessian, -gradient)
-        now = value(a + step[0], b + step[1])
+        now, p = look(a + step[0], b + step[1])
         while now > best and np.abs(step).max() > 1e-12:
             step *= 0.5
-            now = value(a + step[0], b + step[1])
+            now, p = look(a + step[0], b + step[1])
         if now > best:
             break
         a, b, gained, best = a + step[0], b + step[1], best - now, now

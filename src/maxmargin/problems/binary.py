@@ -198,6 +198,9 @@ class BinaryProblem(Problem):
         linear = float(alpha.sum())
         if not self.loss.is_curved:
             return linear, 0.0
+        if self.loss.epsilon == 0.0:
+            per_C = np.divide(alpha, self.C, out=np.zeros(len(alpha)), where=self.C > 0)
+            return linear, self.loss.diagonal_times_C * float(np.einsum("i,i->", per_C, alpha))
         return linear, 2.0 * (linear - float(self.loss.dual_terms(alpha, self.C).sum()))
 
     def certificate(self, w: ArrayLike, alpha: ArrayLike) -> Certificate:

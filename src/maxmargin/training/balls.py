@@ -9,10 +9,13 @@ the ball with the centre ``(w + C v) / 2`` and the radius
 
 (``docs/mathematics/choice.md`` derives it). Between two solved C, mixtures of their weights and of their variables are
 very near to the optimum, and their L and a follow from the scores and variables of the two: no pass over the data.
+Where the shares in the mixtures change linearly with C, centre and radius are polynomials of C, and their coefficients
+in Bernstein's basis bound them over a whole interval of C.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +25,11 @@ from maxmargin.problems.multiclass import MulticlassProblem
 from maxmargin.solvers.solution import Solution
 
 EPSILON = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)
 #: By how much verified bounds may be off: this share of the gap, and this share of the primal value.
 GAP_ERROR, VALUE_ERROR = 1e-5, 1e-13
-#: Between two solutions the losses of mixtures are computed at so many places, and bounded by chords in between.
-CHORDS = 32
+#: How often an interval is halved for the largest value of a polynomial.
+HALVINGS = 2
 
 
 def safe_gap(primal: Any, dual: Any) -> Any:
@@ -48,6 +52,10 @@ class Point(NamedTuple):
         Those of all rows by ``w``.
     beta : ndarray or None
         ``alpha / C`` where the loss is curved.
+    losses : float
+        ``L`` of the weights.
+    quadratic : float
+        Twice the quadratic part of ``a(beta)``.
     linear : float
         The linear part of ``a(beta)``, less what rounding may have added.
     lost : float
@@ -60,6 +68,8 @@ class Point(NamedTuple):
     sums: Floats
     scores: Floats
     beta: Floats | None
+    losses: float
+    quadratic: float
     linear: float
     lost: float
 
@@ -68,12 +78,13 @@ class Point(NamedTuple):
         """The point of a solution."""
         w, v = solution.weights.ravel(), problem.weights(solution.alpha).ravel() / C
         primal, dual = solution.certificate
-        vv = _dot(v, v)
+        ww, vv = dot(w, w), dot(v, v)
         _, quadratic = problem.dual_parts(solution.alpha)
         linear = (dual + 0.5 * quadratic + 0.5 * C * C * vv) / C
-        rounding = 16 * EPSILON * (_dot(w, w) + C * C * vv + quadratic + abs(primal) + abs(dual))
+        rounding = 16 * EPSILON * (ww + C * C * vv + quadratic + abs(primal) + abs(dual))
         lost = (float(safe_gap(primal, dual)) - max(primal - dual, 0.0) + rounding) / C
-        return cls(problem, C, w, v, scores, solution.alpha / C if quadratic > 0.0 else None, linear, lost)
+        beta = solution.alpha / C if quadratic > 0.0 else None
+        return cls(problem, C, w, v, scores, beta, (primal - 0.5 * ww) / C, quadratic / C, linear, lost)
 
 
 class Seen:
@@ -90,47 +101,55 @@ class Seen:
     """
 
     def __init__(self, problems: list[Any], solutions: list[Solution], C: float, rows: Any) -> None:
-        if not getattr(problems[0], "penalize_bias", True):
+        first = problems[0]
+        if not getattr(first, "penalize_bias", True):
             raise ValueError("an intercept outside the regulariser is in no ball; use penalize_intercept=True")
         self.C = C
-        self.joint = isinstance(problems[0], MulticlassProblem)
+        self.joint = isinstance(first, MulticlassProblem)
         weights = np.vstack([solution.weights for solution in solutions])
-        scores = self._score(problems[0], weights)
+        scores = self._score(first, weights)
         self.points = [
             Point.of(problem, solution, C, scores if self.joint else scores[:, k])
             for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True))
         ]
         sums = np.vstack([point.sums.reshape(-1, weights.shape[1]) for point in self.points])
-        self.by_weights, self.by_sums = scores[rows], self._score(problems[0], sums)[rows]
+        self.by_weights, self.by_sums = scores[rows], self._score(first, sums, rows)
+        # An empty row without a constant column has the score zero for all weights.
+        self.lengths = np.maximum(first.matrix.lengths(first.bias)[rows], TINY)
         # What scores may be off by, for each unit of the length of a row.
         sizes = np.sqrt(np.max(np.sum(weights**2, axis=1))) + C * np.sqrt(np.max(np.sum(sums**2, axis=1)))
         self.rounding = float((weights.shape[1] + 4) * EPSILON * sizes)
 
     @staticmethod
-    def _score(problem: Any, weights: Floats) -> Floats:
-        scores: Floats = problem.matrix.scores(np.asfortranarray(weights[:, :-1]), problem.bias * weights[:, -1])
+    def _score(problem: Any, weights: Floats, rows: Any = None) -> Floats:
+        coef, intercept = np.asfortranarray(weights[:, :-1]), problem.bias * weights[:, -1]
+        scores: Floats = problem.matrix.scores(coef, intercept, rows)
         return scores
 
 
-class Mixture(NamedTuple):
-    """A ball, for values of C near each other, from mixtures of what two solutions found.
+class Cells(NamedTuple):
+    """Balls for intervals of C, one for each entry of the arrays.
 
     Attributes
     ----------
-    s, t : float
-        The shares of the right one's weights and variables.
-    square : tuple of float
-        ``R^2 = a + b C + c C^2``, which is convex in C.
+    centre : ndarray of shape (cells, 3, 4)
+        Bernstein coefficients of the centre, a quadratic polynomial of C: each a sum of the left one's weights, the
+        right one's, and the left and right one's ``v``.
+    radius : ndarray of shape (cells,)
+        The largest radius.
+    apart : ndarray of shape (cells, 3, 4)
+        Those of ``C v - w``.
+    weights : ndarray of shape (cells, 2, 4)
+        Bernstein coefficients of the mixture of weights, which is linear, in the same way.
+    gap : ndarray of shape (cells,)
+        The largest difference between the bounds that the mixtures have.
     """
 
-    s: float
-    t: float
-    square: tuple[float, float, float]
-
-    def radius(self, low: float, high: float) -> float:
-        """The largest radius for the values of C between two."""
-        a, b, c = self.square
-        return float(np.sqrt(max(0.0, *(a + b * C + c * C * C for C in (low, high)))))
+    centre: Floats
+    radius: Floats
+    apart: Floats
+    weights: Floats
+    gap: Floats
 
 
 class Pair:
@@ -138,179 +157,169 @@ class Pair:
 
     def __init__(self, left: Point, right: Point) -> None:
         self.left, self.right = left, right
-        self.ww = _products(left.weights, right.weights)
-        self.vv = _products(left.sums, right.sums)
-        self.wv = [_dot(w, v) for w in (left.weights, right.weights) for v in (left.sums, right.sums)]
-        self.qq = (0.0, 0.0, 0.0)
-        if left.beta is not None and right.beta is not None:
-            problem = left.problem
-            unit = problem.C / left.C
-            scale = np.sqrt(problem.loss.diagonal_times_C / np.where(unit > 0, unit, 1.0))
-            self.qq = _products(scale * left.beta, scale * right.beta)
-        elif left.beta is not None or right.beta is not None:
-            raise ValueError("one of two solutions has no variables")
-        self._bend: float | None = None
-        self._samples: dict[int, float] = {}
+        w, v = [left.weights], [left.sums]
+        self._qq = np.full((2, 2), left.quadratic)
+        if left is not right:
+            w.append(right.weights)
+            v.append(right.sums)
+            self._qq = np.diag([left.quadratic, right.quadratic])
+            if left.beta is not None and right.beta is not None:
+                unit = left.problem.C / left.C
+                scale = left.problem.loss.diagonal_times_C / np.where(unit > 0, unit, 1.0)
+                self._qq[0, 1] = self._qq[1, 0] = dot(scale * left.beta, right.beta)
+            elif left.beta is not None or right.beta is not None:
+                raise ValueError("one of two solutions has no variables")
+        products = [[dot(one, two) if k >= i else 0.0 for k, two in enumerate(w + v)] for i, one in enumerate(w + v)]
+        upper = np.array(products)
+        whole = upper + np.triu(upper, 1).T
+        self._products = whole if left is not right else np.repeat(np.repeat(whole, 2, axis=0), 2, axis=1)
+        self._last: tuple[tuple[bytes, bytes], Cells] | None = None
 
-    def losses(self, s: float) -> float:
-        """An upper bound of ``L`` of a mixture of weights: a chord between two of its values, as it is convex."""
-        first = min(int(s * CHORDS), CHORDS - 1)
-        rest = s * CHORDS - first
-        if rest == 0.0:
-            return self._sample(first)
-        return (1.0 - rest) * self._sample(first) + rest * self._sample(first + 1)
+    @cached_property
+    def _bent(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The losses of two classes in parts: a polynomial of the share, and rows with a loss by one of the weights."""
+        problem, loss = self.left.problem, self.left.problem.loss
+        unit = problem.C / self.left.C
+        slacks = [1.0 - problem.y * point.scores for point in (self.left, self.right)]
+        one, two = slacks if loss.lower_per_C != 0.0 else (np.maximum(own, 0.0) for own in slacks)
+        bent = np.flatnonzero(((one > 0.0) != (two > 0.0)) & (unit > 0.0)) if loss.lower_per_C == 0.0 else slice(0)
+        rows = [own[bent] for own in (*slacks, unit)]
+        ends = [
+            own.losses - loss.primal(slack, rows[2]).sum()
+            for own, slack in zip((self.left, self.right), rows[:2], strict=True)
+        ]
+        between = 0.5 * sum(ends)
+        if loss.is_curved:
+            between = 0.5 / loss.diagonal_times_C * dot(unit * one, two)
+        return np.array([ends[0], between, ends[1]]), *rows
 
-    def _sample(self, number: int) -> float:
-        """``L`` of one of the mixtures, exactly, from the scores of both."""
-        if number not in self._samples:
-            s = number / CHORDS
-            scores = self.left.scores if number == 0 else (1 - s) * self.left.scores + s * self.right.scores
-            self._samples[number] = float(self.left.problem.losses_at(scores)) / self.left.C
-        return self._samples[number]
+    def losses(self, s: Floats) -> Floats:
+        """``L`` of mixtures of weights, from the scores of both."""
+        left, right = self.left, self.right
+        if left is right:
+            return np.full(len(s), left.losses)
+        if isinstance(left.problem, MulticlassProblem):
+            mixed = ((1 - share) * left.scores + share * right.scores for share in s)
+            return np.array([left.problem.losses_at(scores) for scores in mixed]) / left.C
+        smooth, one, two, unit = self._bent
+        rows = left.problem.loss.primal(np.outer(1 - s, one) + np.outer(s, two), unit).sum(axis=1)
+        return np.asarray(smooth @ [(1 - s) ** 2, 2 * s * (1 - s), s * s] + rows)
 
-    def share(self, C: float) -> float:
-        """The share of the right one's weights that is near the best at a C: exact in the middle, smooth beside it."""
-        ratio = self.right.C / self.left.C
-        if ratio <= 1.0:
-            return 0.0
-        if self._bend is None:
-            middle = np.sqrt(self.left.C * self.right.C)
-            best = _minimum(lambda s: 0.5 * _mixed(self.ww, s) + middle * self.losses(s))
-            self._bend = 4.0 * (best - 0.5)
-        x = float(np.log(C / self.left.C) / np.log(ratio))
-        return min(max(x + self._bend * x * (1.0 - x), 0.0), 1.0)
+    def share(self, C: Floats) -> Floats:
+        """The shares of the right one's weights for which the primal values at some C are about lowest.
 
-    def at(self, C: float) -> Mixture:
-        """The ball for values near a C."""
-        s = self.share(C)
-        linear = (self.left.linear, self.right.linear)
-        slope = linear[1] - linear[0] - (self.qq[1] - self.qq[0]) - C * (self.vv[1] - self.vv[0])
-        curvature = (self.qq[0] - 2 * self.qq[1] + self.qq[2]) + C * (self.vv[0] - 2 * self.vv[1] + self.vv[2])
-        t = min(max(slope / curvature, 0.0), 1.0) if curvature > 0.0 else float(slope > 0.0)
-        ww, vv, qq = _mixed(self.ww, s), _mixed(self.vv, t), _mixed(self.qq, t)
-        wv = (1 - s) * ((1 - t) * self.wv[0] + t * self.wv[1]) + s * ((1 - t) * self.wv[2] + t * self.wv[3])
-        dual = (1 - t) * linear[0] + t * linear[1] - 0.5 * qq
-        lost = max(self.left.lost, self.right.lost)
-        loss = self.losses(s)
-        rounding = 64 * EPSILON * (ww + C * C * vv + C * (loss + abs(dual) + qq))
-        return Mixture(s, t, (0.25 * ww + rounding, loss - dual + lost + 0.5 * wv, 0.25 * vv))
+        Values and slopes of the losses at both ends, where the weights are optima, make the losses a cubic function of
+        the share, whose slope is quadratic.
+        """
+        if self.right.C <= self.left.C:
+            return np.zeros(len(C))
+        ww = self._products
+        first, last = ((ww[k, 0] - ww[k, 1]) / own for k, own in ((0, self.left.C), (1, self.right.C)))
+        bend = self.right.losses - self.left.losses - 0.5 * (first + last)
+        square = ww[0, 0] - 2 * ww[0, 1] + ww[1, 1]
+        a, b, c = -6 * bend * C, square + C * (last - first + 6 * bend), ww[0, 1] - ww[0, 0] + C * first
+        below = b + np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
+        return np.asarray(np.clip(-2 * c / np.where(below > 0.0, below, np.inf), 0.0, 1.0))
+
+    def share_of_variables(self, C: Floats) -> Floats:
+        """The shares of the right one's variables for which the dual values at some C are highest."""
+        vv, qq = self._products[2:, 2:], self._qq
+        slope = self.right.linear - self.left.linear - (qq[0, 1] - qq[0, 0]) - C * (vv[0, 1] - vv[0, 0])
+        curvature = (qq[0, 0] - 2 * qq[0, 1] + qq[1, 1]) + C * (vv[0, 0] - 2 * vv[0, 1] + vv[1, 1])
+        best = np.where(slope > 0.0, 1.0, 0.0)
+        return np.asarray(np.clip(np.divide(slope, curvature, out=best, where=curvature > 0.0), 0.0, 1.0))
+
+    def values(self, C: float) -> tuple[float, float]:
+        """The primal and the dual value of the mixtures at a C."""
+        own = np.array([C])
+        (s,), (t,), (losses,) = (
+            part.tolist() for part in (self.share(own), self.share_of_variables(own), self.losses(self.share(own)))
+        )
+        w, v = np.array([1 - s, s]), np.array([1 - t, t])
+        primal = 0.5 * w @ self._products[:2, :2] @ w + C * losses
+        dual = C * (v @ (self.left.linear, self.right.linear) - 0.5 * v @ self._qq @ v)
+        return float(primal), float(dual - 0.5 * C * C * (v @ self._products[2:, 2:] @ v))
+
+    def cells(self, low: Floats, high: Floats) -> Cells:
+        """The balls for all values of C from each of the first to the corresponding one of the second.
+
+        With ``q = w + C v`` the gap is ``(|w|^2 + |C v|^2)/2 + C L - C a`` and ``R^2 = |q|^2/4 + C L - C a``. From one
+        end to the other ``w``, ``v`` and C are linear, so ``C v`` is quadratic, ``C a`` cubic, and ``L``, being convex,
+        is below its chord.
+        """
+        key = low.tobytes(), high.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._make_cells(low, high)
+        return self._last[1]
+
+    def _make_cells(self, low: Floats, high: Floats) -> Cells:
+        ends, number = np.unique(np.concatenate([low, high]), return_inverse=True)
+        s, t = self.share(ends), self.share_of_variables(ends)
+        at = number.reshape(2, -1).T  # the ends of each cell
+        C, losses = ends[at], self.losses(s)[at]
+        w, v = np.zeros((len(low), 2, 4)), np.zeros((len(low), 2, 4))
+        w[..., 0], w[..., 1], v[..., 2], v[..., 3] = 1 - s[at], s[at], 1 - t[at], t[at]
+        u = np.stack([C[:, :1] * v[:, 0], 0.5 * (C[:, :1] * v[:, 1] + C[:, 1:] * v[:, 0]), C[:, 1:] * v[:, 1]], axis=1)
+        q = u + np.stack([w[:, 0], 0.5 * (w[:, 0] + w[:, 1]), w[:, 1]], axis=1)
+        qq, uu, ww = (part @ self._products @ part.swapaxes(1, 2) for part in (q, u, w))
+        b = v[..., 2:] @ self._qq @ v[..., 2:].swapaxes(1, 2)
+        linear = v[..., 2:] @ (self.left.linear, self.right.linear)
+        e = losses - linear + max(self.left.lost, self.right.lost)
+        square = np.stack([C[:, 0] * e[:, 0], 0.5 * (C[:, 0] * e[:, 1] + C[:, 1] * e[:, 0]), C[:, 1] * e[:, 1]], axis=1)
+        cubic = np.stack(
+            [
+                C[:, 0] * b[:, 0, 0],
+                (C[:, 1] * b[:, 0, 0] + 2 * C[:, 0] * b[:, 0, 1]) / 3,
+                (2 * C[:, 1] * b[:, 0, 1] + C[:, 0] * b[:, 1, 1]) / 3,
+                C[:, 1] * b[:, 1, 1],
+            ],
+            axis=1,
+        )
+        rest = square @ _RAISE_2.T + 0.5 * cubic @ _RAISE_3.T
+        sizes = losses + np.abs(linear) + np.diagonal(b, axis1=1, axis2=2)
+        rounding = 256 * EPSILON * (np.maximum(qq[:, 0, 0], qq[:, 2, 2]) + C[:, 1] * sizes.max(axis=1))
+        gap = rest + 0.5 * _squared(uu) + 0.5 * np.stack([ww[:, 0, 0], ww[:, 0, 1], ww[:, 1, 1]], axis=1) @ _RAISE_2.T
+        radius = np.sqrt(np.maximum(_largest(rest + 0.25 * _squared(qq)), 0.0) + rounding)
+        return Cells(0.5 * q, radius, 2 * u - q, w, np.maximum(_largest(gap), 0.0) + rounding)
 
 
-def _products(one: Floats, two: Floats) -> tuple[float, float, float]:
-    return _dot(one, one), _dot(one, two), _dot(two, two)
+def _squared(products: Floats) -> Floats:
+    """Bernstein coefficients of squares of quadratic polynomials, from the products of their own."""
+    p = products
+    return np.stack([p[:, 0, 0], p[:, 0, 1], (p[:, 0, 2] + 2 * p[:, 1, 1]) / 3, p[:, 1, 2], p[:, 2, 2]], axis=1)
 
 
-def _dot(one: Floats, two: Floats) -> float:
+#: Bernstein coefficients of degree 4 from those of degrees 2 and 3.
+_RAISE_2 = np.array([[6, 0, 0], [3, 3, 0], [1, 4, 1], [0, 3, 3], [0, 0, 6]]) / 6
+_RAISE_3 = np.array([[4, 0, 0, 0], [1, 3, 0, 0], [0, 2, 2, 0], [0, 0, 3, 1], [0, 0, 0, 4]]) / 4
+#: The coefficients of degree 4 for both halves of the interval.
+_HALVES = (
+    np.array(
+        [
+            [16, 0, 0, 0, 0],
+            [8, 8, 0, 0, 0],
+            [4, 8, 4, 0, 0],
+            [2, 6, 6, 2, 0],
+            [1, 4, 6, 4, 1],
+            [0, 2, 6, 6, 2],
+            [0, 0, 4, 8, 4],
+            [0, 0, 0, 8, 8],
+            [0, 0, 0, 0, 16],
+        ]
+    )
+    / 16
+)
+
+
+def _largest(coefficients: Floats) -> Floats:
+    """Upper bounds of polynomials of degree 4 over their intervals: the largest coefficients after some halvings."""
+    parts = coefficients
+    for _ in range(HALVINGS):
+        halves = parts @ _HALVES.T
+        parts = np.stack([halves[..., :5], halves[..., 4:]], axis=-2)
+    return np.asarray(parts.reshape(len(coefficients), -1).max(axis=1))
+
+
+def dot(one: Floats, two: Floats) -> float:
     """The product of two vectors, in this thread alone: to wake others takes longer than to do without them."""
     return float(np.einsum("i,i->", one, two))
-
-
-def _mixed(products: tuple[float, float, float], s: float) -> float:
-    """The square of ``(1 - s) left + s right``."""
-    return (1 - s) ** 2 * products[0] + 2 * s * (1 - s) * products[1] + s * s * products[2]
-
-
-def _minimum(function: Any, low: float = 0.0, high: float = 1.0, rounds: int = 9) -> float:
-    """Where a convex function is about lowest, by golden sections."""
-    golden = 0.6180339887498949
-    one, two = high - golden * (high - low), low + golden * (high - low)
-    at_one, at_two = function(one), function(two)
-    for _ in range(rounds):
-        if at_one < at_two:
-            high, two, at_two = two, one, at_one
-            one = high - golden * (high - low)
-            at_one = function(one)
-        else:
-            low, one, at_one = one, two, at_two
-            two = low + golden * (high - low)
-            at_two = function(two)
-    return 0.5 * (low + high)
-
-
-class Proofs:
-    """What the solutions of two C prove about the labels of rows, at both and in between.
-
-    Parameters
-    ----------
-    left, right : Seen
-        The solutions of two C, of the same rows; the same twice for a C by itself.
-    rows : ndarray
-        The rows in question, as in both.
-    labels : array of shape (len(rows),)
-        Their own classes, as numbers of the classes that the problems are made of; -1 for a class they do not know,
-        whose rows are wrong whatever C is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from maxmargin import BinaryProblem, solve
-    >>> from maxmargin.training.balls import Proofs, Seen
-    >>> problem = BinaryProblem(np.array([[1.0], [-1.0]]), [1, -1], C=0.1)
-    >>> rows = np.arange(2)
-    >>> seen = Seen([problem], [solve(problem, tol=1e-6)], 0.1, rows)
-    >>> proofs = Proofs(seen, seen, rows, np.array([1, 1]))
-    >>> proofs.right(0.1, 0.1).tolist(), proofs.wrong(0.1, 0.1).tolist()
-    ([True, False], [False, True])
-    """
-
-    def __init__(self, left: Seen, right: Seen, rows: Any, labels: Any) -> None:
-        self._joint = left.joint
-        self._pairs = [Pair(one, two) for one, two in zip(left.points, right.points, strict=True)]
-        problem = left.points[0].problem
-        self._lengths = problem.matrix.lengths(problem.bias)[rows]
-        self.labels, self._unknown, self._own = labels, labels < 0, np.maximum(labels, 0)
-        self._scores = [left.by_weights, left.by_sums, right.by_weights, right.by_sums]
-        self._rounding = left.rounding + right.rounding
-
-    def _bounds(self, low: float, high: float) -> tuple[Floats, Floats, Floats]:
-        """The scores of the centres at two values of C, and the radius of each column in between."""
-        C = float(np.sqrt(low * high))
-        mixtures = [pair.at(C) for pair in self._pairs]
-        radii = np.array([mixture.radius(low, high) for mixture in mixtures])
-        s, t = (np.array(part) for part in zip(*((mixture.s, mixture.t) for mixture in mixtures), strict=True))
-        if self._joint:
-            columns = self._scores[0].shape[1]
-            s, t, radii = np.repeat(s, columns), np.repeat(t, columns), np.repeat(radii, columns)
-        w = (1 - s) * self._scores[0] + s * self._scores[2]
-        v = (1 - t) * self._scores[1] + t * self._scores[3]
-        return 0.5 * (w + low * v), 0.5 * (w + high * v), radii + self._rounding
-
-    def _above(self, centres: Any, radii: Floats, high: Any, low: Any) -> Any:
-        """Rows of which one class is proved to be above another."""
-        each = np.arange(len(self.labels))
-        # In one ball over all classes a difference moves by at most sqrt(2) times as much as all weights together.
-        width = np.sqrt(2.0) * radii[high] if self._joint else radii[high] + radii[low]
-        lead = np.minimum(*(centre[each, high] - centre[each, low] for centre in centres))
-        return lead > self._lengths * width
-
-    def wrong(self, low: float, high: float) -> Any:
-        """Rows whose label is proved to be wrong at the optimum of every C between two."""
-        first, last, radii = self._bounds(low, high)
-        if first.shape[1] == 1:
-            # The second class is predicted where the score is positive.
-            sign = np.where(self.labels == 1, -1.0, 1.0)
-            proved = np.minimum(sign * first[:, 0], sign * last[:, 0]) > self._lengths * radii[0]
-        else:
-            others = first + last
-            others[np.arange(len(self.labels)), self._own] = -np.inf
-            proved = self._above((first, last), radii, others.argmax(axis=1), self._own)
-        return proved | self._unknown
-
-    def right(self, low: float, high: float) -> Any:
-        """Rows whose label is proved to be right at the optimum of every C between two."""
-        first, last, radii = self._bounds(low, high)
-        if first.shape[1] == 1:
-            sign = np.where(self.labels == 1, 1.0, -1.0)
-            proved = np.minimum(sign * first[:, 0], sign * last[:, 0]) > self._lengths * radii[0]
-        else:
-            proved = np.ones(len(self.labels), dtype=bool)
-            for rival in range(first.shape[1]):
-                others = np.full(len(self.labels), rival)
-                proved &= self._above((first, last), radii, self._own, others) | (self._own == rival)
-        return proved & ~self._unknown
-
-    def keep(self, rows: Any) -> None:
-        """Forget all rows but some."""
-        self.labels, self._unknown, self._own = self.labels[rows], self._unknown[rows], self._own[rows]
-        self._lengths = self._lengths[rows]
-        self._scores = [scores[rows] for scores in self._scores]

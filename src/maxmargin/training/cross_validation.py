@@ -22,11 +22,9 @@ from maxmargin.problems.ranking import NothingToRankError
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import map_threads
-from maxmargin.training.folds import fold_groups, follow_folds
+from maxmargin.training.folds import Fold, fold_groups, fold_tasks, follow_folds
 from maxmargin.training.tasks import Solved, Task
 
-#: Rows to train on and rows to test on.
-Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 #: Mean scores this close are equal: their difference is rounding.
 SAME = 1e-12
 #: How C is chosen from the scores.
@@ -254,7 +252,7 @@ def cross_validate(
     converged = np.zeros(shape, dtype=bool)
     task.matrix.problems = max(task.matrix.problems, len(values) * len(parts))
     size = task.matrix.shape[0]
-    tasks = [task.on(np.bincount(train, minlength=size).astype(np.float64)) for train, _ in parts]
+    tasks = fold_tasks(task, parts)
     method = task.method(solver)
     groups = fold_groups(tasks, method)
     deadline = Deadline(time_limit)

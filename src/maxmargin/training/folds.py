@@ -9,13 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from maxmargin.problems.losses import Floats
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.folds import FoldNewton, folds_go_together
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.together import WIDTH
-from maxmargin.training.path import follow
+from maxmargin.training.path import follow, next_method, seeds
 from maxmargin.training.tasks import Classification, Solved, Task
+
+#: Rows to train on and rows to test on.
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def fold_tasks(task: Any, folds: Sequence[Fold]) -> list[Any]:
+    """The task over the rows of each fold."""
+    size = task.matrix.shape[0]
+    return [task.on(np.bincount(train, minlength=size).astype(np.float64)) for train, _ in folds]
 
 
 def fold_groups(tasks: Sequence[Task], method: Method) -> list[range]:
@@ -25,6 +37,12 @@ def fold_groups(tasks: Sequence[Task], method: Method) -> list[range]:
     if all(FoldsTogether.takes([tasks[fold] for fold in group], method) for group in groups):
         return groups
     return [range(fold, fold + 1) for fold in range(len(tasks))]
+
+
+def go_together(task: Task, folds: Sequence[Fold], method: Method) -> bool:
+    """Whether such folds go side by side."""
+    tasks = fold_tasks(task, folds)
+    return len(fold_groups(tasks, method)) < len(tasks)
 
 
 class FoldsTogether:
@@ -54,6 +72,47 @@ class FoldsTogether:
         problems = [task.binary_problem(C) for task in self.tasks]
         solutions = self._newton.solve(problems, self.method, weights=weights, **options)
         return [Solved(C, [problem], [solution]) for problem, solution in zip(problems, solutions, strict=True)]
+
+
+class FoldSolver:
+    """The folds of a task at any C, from solutions of the same C or of another one.
+
+    Parameters
+    ----------
+    task : Classification
+        What is learned.
+    folds : sequence of (train, test)
+        Rows by number.
+    method : Method
+        The method.
+    """
+
+    def __init__(self, task: Classification, folds: Sequence[Fold], method: Method) -> None:
+        self.method = method
+        self.own: list[Classification] = fold_tasks(task, folds)
+        self.rows = [np.asarray(test) for _, test in folds]
+        self.groups = fold_groups(self.own, method)
+        self._together = [
+            FoldsTogether([self.own[fold] for fold in group], method) if len(group) > 1 else None
+            for group in self.groups
+        ]
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether folds are solved together."""
+        return len(self.groups) < len(self.own)
+
+    def solve(
+        self, number: int, C: float, last: list[Solved] | None, *, n_jobs: int = 1, **limits: Any
+    ) -> list[Solved]:
+        """A group of folds at one C, from what is known of them."""
+        together = self._together[number]
+        if together is not None:
+            weights = None if last is None else [own.solutions[0].weights for own in last]
+            return together.solve(C, weights, n_jobs=max(n_jobs // len(self.groups), 1), **limits)
+        own, before = self.own[self.groups[number][0]], None if last is None else last[0]
+        start = seeds(before, C) if before is None or before.C != C else before.solutions
+        return [own.solve(C, next_method(self.method, own, before), start, **limits)]
 
 
 def follow_folds(

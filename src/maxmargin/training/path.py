@@ -8,7 +8,7 @@ data; and for cutting planes the points where the cuts touch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,11 +67,15 @@ def next_method(method: Method, task: Task, solved: Solved | None) -> Method:
 
     Its steps hardly depend on C and are few from a near start, while those of coordinate descent grow with C.
     """
-    if solved is None or not isinstance(method, Auto) or method.dual is not None:
+    return method if solved is None else method_after(method, task, [solution.solver for solution in solved.solutions])
+
+
+def method_after(method: Method, task: Task, solvers: Sequence[str]) -> Method:
+    """The method for problems like those that went through these stages."""
+    if not isinstance(method, Auto) or method.dual is not None:
         return method
     few = task.matrix.shape[1] <= MOST_NEWTON_FEATURES
-    last = [solution.solver.split("+")[-1] for solution in solved.solutions]
-    return Newton() if few and last and all(name == "newton" for name in last) else method
+    return Newton() if few and solvers and all(own.split("+")[-1] == "newton" for own in solvers) else method
 
 
 def follow(

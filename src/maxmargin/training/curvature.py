@@ -1,0 +1,162 @@
+"""The curvature of losses: by how much faster than ``|w - w*|^2/2`` the primal value grows away from its optimum.
+
+A row with a loss at ``w`` adds ``C l''/2 (x.(w - w*))^2``, or a share of it where it may have none at the optimum. So
+``P(w) - P* >= (w - w*)' M (w - w*)/2`` with ``M = I + C sum_i l_i'' x_i x_i'``, and scores are within
+``sqrt(2 gap x' M^-1 x)``. With few features that is what is used; with many the part of ``M`` that the mean of these
+rows makes up. Moreover ``sum_i (x_i.d)^2`` is at most the largest eigenvalue of the products of rows times ``|d|^2``,
+so that not all rows near the decision can change sides at the same time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from maxmargin._core import outer_sums, row_sums
+from maxmargin.problems.losses import Floats
+from maxmargin.training.balls import TINY, dot
+
+#: The curvature of losses is used for at most so many features.
+MOST_FEATURES = 512
+#: With more features and more open rows than this, each has to be proved by itself.
+MOST_OPEN = 768
+#: Steps of the power iteration for an eigenvalue, and by how much the guess is raised until it is above all of them.
+POWERS, GUESS = 12, 1.15
+#: Square roots of the shares of curvature that rows may have, from the smallest.
+STEPS = np.array([0.125, 0.25, 0.5, 1.0])
+#: A factorisation has at most this relative error.
+FACTOR_ERROR = 1e-6
+
+
+def few_features(problem: Any) -> bool:
+    """Whether ``M`` is used as a matrix."""
+    return bool(problem.shape[1] <= MOST_FEATURES)
+
+
+def curved_rows(problem: Any, unit: Floats, slack: Floats, far: float) -> Floats:
+    """The weights of rows times the shares of their curvature that are certain.
+
+    The slacks at the optimum differ from ``slack``, or from larger ones, by at most ``far |x|``. Where that leaves a
+    slack positive, ``l(z) - l(z*) - l'(z*) (z - z*)`` is all of ``l''/2 (z - z*)^2``; if not, it is at least
+    ``l''/2 slack^2``, which is the share ``(slack / (far |x|))^2`` of it. Shares are rounded down, so that they change
+    rarely from one C to the next.
+    """
+    if problem.loss.lower_per_C != 0.0:
+        return unit  # least squares are curved everywhere
+    part = np.maximum(slack, 0.0) / (far * np.maximum(problem.matrix.lengths(problem.bias), TINY))
+    if few_features(problem):
+        return np.where(part >= 1.0, unit, 0.0)
+    return np.asarray(unit * np.append(0.0, STEPS**2)[np.searchsorted(STEPS, part, side="right")])
+
+
+def whitened(problem: Any, rows: Any, metric: Floats) -> Floats:
+    """Rows as vectors whose products are ``x' M^-1 z``."""
+    chosen = problem.X[rows]
+    dense = chosen.toarray() if hasattr(chosen, "toarray") else np.asarray(chosen)
+    dense = np.hstack([dense.astype(np.float64, copy=False), np.full((len(dense), 1), problem.bias)])
+    return np.asarray(dense @ inverse_factor(metric).T)
+
+
+def eigenvalue_of_rows(problem: Any, rows: Any, mean: Mean, own: Floats) -> float:
+    """The largest eigenvalue of ``x' N^-1 z`` over rows, of which ``own`` are the scores by the mean row."""
+    chosen = problem.X[rows].astype(np.float64)
+    products = chosen @ chosen.T
+    products = products.toarray() if hasattr(products, "toarray") else products
+    return largest_eigenvalue(products + problem.bias**2 - mean.share * np.outer(own, own))
+
+
+def most_right(scores: Floats, largest: float, square: Any) -> Any:
+    """How many of some rows with positive scores can have negative ones at the same time, for balls of some squares."""
+    sums = np.cumsum(np.sort(np.maximum(scores, 0.0), axis=-1) ** 2, axis=-1)
+    return np.count_nonzero(sums <= np.asarray(largest * square)[..., np.newaxis], axis=-1)
+
+
+def inverse_factor(metric: Floats) -> Floats:
+    """The inverse of the factor of Cholesky."""
+    factor = np.linalg.cholesky(metric)
+    return np.asarray(solve_triangular(factor, np.eye(len(metric)), lower=True, check_finite=False))
+
+
+def largest_eigenvalue(matrix: Floats) -> float:
+    """An upper bound of the eigenvalues of a symmetric matrix, by Cholesky's test of a guess by power iterations."""
+    if len(matrix) == 0:
+        return 0.0
+    vector = np.ones(len(matrix)) + np.arange(len(matrix)) % 7
+    for _ in range(POWERS):
+        vector = matrix @ (vector / max(float(np.linalg.norm(vector)), TINY))
+    guess, unit = max(float(np.linalg.norm(vector)), float(np.trace(matrix)) / len(matrix), TINY), np.eye(len(matrix))
+    while True:
+        guess *= GUESS
+        try:
+            np.linalg.cholesky(guess * unit - matrix)
+        except np.linalg.LinAlgError:
+            continue
+        return guess * (1.0 + FACTOR_ERROR)
+
+
+class Scatter:
+    """Sums over rows with a curved loss, of which only those are summed anew that have changed since the last C."""
+
+    def __init__(self) -> None:
+        self._unit: Floats | None = None
+        self._sum: Floats
+
+    def _change(self, unit: Floats, shape: tuple[int, ...]) -> Floats:
+        if self._unit is None:
+            self._unit, self._sum = np.zeros_like(unit), np.zeros(shape)
+        change = unit - self._unit
+        self._unit = unit
+        return change
+
+    def outer(self, problem: Any, unit: Floats) -> Floats:
+        """``sum_i c_i x_i x_i'``."""
+        change = self._change(unit, (problem.shape[1] + 1,) * 2)
+        self._sum += outer_sums(problem.matrix.rows, change, problem.bias)
+        return self._sum
+
+    def mean(self, problem: Any, unit: Floats) -> Floats:
+        """``sum_i c_i x_i / sum_i c_i``."""
+        change = self._change(unit, (problem.shape[1],))
+        self._sum += row_sums(problem.matrix.rows, change)
+        total = float(unit.sum())
+        # What is left of a sum without rows is rounding.
+        return np.append(self._sum / total if total > 0.0 else np.zeros(problem.shape[1]), problem.bias)
+
+
+class Mean(NamedTuple):
+    """The mean row ``m`` of those with a curved loss, for ``N = I + k m m'``: ``N^-1 = I - share m m'``."""
+
+    row: Floats
+    share: float
+
+    @classmethod
+    def of(cls, problem: Any, unit: Floats, curvature: float, scatter: Scatter) -> Mean:
+        """That of rows by their weights, each of which adds ``curvature`` times its weight to ``N``."""
+        row, k = scatter.mean(problem, unit), curvature * float(unit.sum())
+        return cls(row, k / (1.0 + k * dot(row, row)))
+
+    def scores(self, problem: Any, rows: Any) -> Floats:
+        """Those of some rows."""
+        scores: Floats = problem.matrix.scores(self.row[np.newaxis, :-1], problem.bias * self.row[-1:], rows)[:, 0]
+        return scores
+
+    def shortened(self, lengths: Floats, scores: Floats) -> Floats:
+        """``sqrt(x' N^-1 x)``."""
+        squares = lengths**2 - self.share * scores**2
+        return np.sqrt(np.maximum(squares, FACTOR_ERROR * lengths**2)) * (1.0 + FACTOR_ERROR)
+
+
+class Open(NamedTuple):
+    """Rows of which only some can be right at the same time: ``sum_i (x_i.d)^2 <= largest |d|^2`` in the metric."""
+
+    rows: Any
+    largest: float
+
+
+class Metric(NamedTuple):
+    """``sqrt(x' M^-1 x)`` of some rows."""
+
+    rows: Any
+    lengths: Floats
