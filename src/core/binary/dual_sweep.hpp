@@ -52,10 +52,6 @@ class DualSweep {
                     Visits& visits, Monitor& monitor) const;
 
   private:
-    template <class View>
-    SweepResult run_over(const View& rows, std::span<const RowIndex> schedule, const ShrinkRule& rule, bool with_gains,
-                         double* w, Visits& visits, Monitor& monitor) const;
-
     SweptRows rows_;
     std::span<Variable> variables_;
     Loss loss_;

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "rows/packed_rows.hpp"
-#include "rows/row_source.hpp"
+#include "rows/row_kinds.hpp"
 #include "rows/user_rows.hpp"
 
 namespace maxmargin {
 
-class SweptRows {
+class SweptRows : public RowKinds<SweptRows> {
+    friend class RowKinds<SweptRows>;
+
     template <class Body>
     decltype(auto) with_kind(const Body& body) const {
         return packed_ ? body(*packed_) : body(*user_);
@@ -33,38 +35,6 @@ class SweptRows {
     std::size_t size() const { return user_->size(); }
     std::size_t features() const {
         return with_kind([](const auto& rows) { return rows.features(); });
-    }
-    std::size_t stored() const {
-        return with_kind([](const auto& rows) { return rows.stored(); });
-    }
-    std::size_t stored(std::size_t i) const {
-        return with_kind([i](const auto& rows) { return rows.stored(i); });
-    }
-
-    template <class Body>
-    decltype(auto) with_view(const Body& body) const {
-        return with_kind([&](const auto& rows) -> decltype(auto) { return rows.with_view(body); });
-    }
-
-    double dot(std::size_t i, const double* w) const {
-        return with_kind([&](const auto& rows) { return rows.dot(i, w); });
-    }
-    void axpy(std::size_t i, double a, double* w) const {
-        with_kind([&](const auto& rows) { rows.axpy(i, a, w); });
-    }
-    template <class Visit>
-    void for_each(std::size_t i, Visit visit) const {
-        with_kind([&](const auto& rows) { rows.for_each(i, visit); });
-    }
-    template <class Visit>
-    void for_each_place(Visit visit) const {
-        with_kind([&](const auto& rows) { rows.for_each_place(visit); });
-    }
-    void prefetch_start(std::size_t i) const {
-        with_kind([i](const auto& rows) { rows.prefetch_start(i); });
-    }
-    void prefetch(std::size_t i) const {
-        with_kind([i](const auto& rows) { rows.prefetch(i); });
     }
 
   private:

@@ -8,12 +8,15 @@
 #include <variant>
 #include <vector>
 
+#include "rows/row_kinds.hpp"
 #include "rows/row_source.hpp"
 #include "rows/rows.hpp"
 
 namespace maxmargin {
 
-class UserRows {
+class UserRows : public RowKinds<UserRows> {
+    friend class RowKinds<UserRows>;
+
     // body(rows), with their kind.
     template <class Body>
     decltype(auto) with_kind(const Body& body) const {
@@ -33,25 +36,7 @@ class UserRows {
 
     std::size_t size() const { return size_; }
     std::size_t features() const { return features_; }
-    std::size_t stored() const {
-        return with_kind([](const auto& rows) { return rows.stored(); });
-    }
-    std::size_t stored(std::size_t i) const {
-        return with_kind([i](const auto& rows) { return rows.stored(i); });
-    }
 
-    // body(view), with the types of the arrays.
-    template <class Body>
-    decltype(auto) with_view(const Body& body) const {
-        return with_kind([&](const auto& rows) -> decltype(auto) { return rows.with_view(body); });
-    }
-
-    double dot(std::size_t i, const double* w) const {
-        return with_kind([&](const auto& rows) { return rows.dot(i, w); });
-    }
-    void axpy(std::size_t i, double a, double* w) const {
-        with_kind([&](const auto& rows) { rows.axpy(i, a, w); });
-    }
     void class_scores(std::size_t i, const double* weights, std::size_t width, double* scores) const {
         with_kind([&](const auto& rows) { rows.class_scores(i, weights, width, scores); });
     }
@@ -79,23 +64,6 @@ class UserRows {
     }
     bool equal(std::size_t i, std::size_t j) const {
         return with_kind([&](const auto& rows) { return rows.equal(i, j); });
-    }
-
-    // visit(column, value) for every entry that is stored, or is not zero.
-    template <class Visit>
-    void for_each(std::size_t i, Visit visit) const {
-        with_kind([&](const auto& rows) { rows.for_each(i, visit); });
-    }
-    template <class Visit>
-    void for_each_place(Visit visit) const {
-        visit_own_places(features_, visit);
-    }
-
-    void prefetch_start(std::size_t i) const {
-        with_kind([i](const auto& rows) { rows.prefetch_start(i); });
-    }
-    void prefetch(std::size_t i) const {
-        with_kind([i](const auto& rows) { rows.prefetch(i); });
     }
 
   private:
