@@ -46,13 +46,6 @@ class DualCoordinateDescent {
           plane_(sweep_, state.variables) {}
 
     Outcome run() {
-        const Outcome outcome = descend();
-        settle();
-        return outcome;
-    }
-
-  private:
-    Outcome descend() {
         start();
         const double pass_cost = sweep_.pass_cost();
         const double line = options_.plane ? line_cost * static_cast<double>(problem_.size()) : 0.0;
@@ -139,6 +132,20 @@ class DualCoordinateDescent {
         }
     }
 
+    // The best weights of the descent are offered to the bounds.
+    void settle() {
+        if (!(line_.primal() < state_.bounds.primal())) {
+            return;
+        }
+        const bool packed = problem_.rows.is_packed();
+        if (packed) {
+            problem_.rows.expand(line_.weights(), sums_);
+        }
+        state_.bounds.offer_weights(line_.primal(), packed ? sums_ : line_.weights(),
+                                    exact_ ? line_.error() : infinity);
+    }
+
+  private:
     static constexpr double line_cost = 15.0;          // of a search on a line, in stored values for each row
     static constexpr double check_share = 0.12;        // of the work, for certificates
     static constexpr std::size_t steps_of_plane = 64;  // that round weights as much as one in a plane does
@@ -165,19 +172,6 @@ class DualCoordinateDescent {
 
     double best_primal() const { return std::min(state_.bounds.primal(), line_.primal()); }
     double gap_now() const { return relative_gap(best_primal(), state_.bounds.dual()); }
-
-    // The best weights of the descent are offered to the bounds.
-    void settle() {
-        if (!(line_.primal() < state_.bounds.primal())) {
-            return;
-        }
-        const bool packed = problem_.rows.is_packed();
-        if (packed) {
-            problem_.rows.expand(line_.weights(), sums_);
-        }
-        state_.bounds.offer_weights(line_.primal(), packed ? sums_ : line_.weights(),
-                                    exact_ ? line_.error() : infinity);
-    }
 
     void start() {
         count_ = order_.active();
@@ -336,7 +330,10 @@ Outcome dual_coordinate_descent(BinaryState& state, const DescentOptions& option
     constexpr double seconds_per_value = 1.5e-8;  // to pack it, which cannot be interrupted
     const bool in_time = seconds_per_value * static_cast<double>(state.rows().stored()) <= 0.2 * monitor.time_left();
     const SweptRows rows = state.rows().swept(options.pack && in_time, limits.tol < exact_below);
-    return DualCoordinateDescent(state, rows, *order, options, limits, monitor).run();
+    DualCoordinateDescent descent(state, rows, *order, options, limits, monitor);
+    const Outcome outcome = descent.run();
+    descent.settle();
+    return outcome;
 }
 
 }  // namespace maxmargin

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from maxmargin.estimators.on_blocks import must_load
 from maxmargin.models.model import Training
 from maxmargin.solvers.deadline import Deadline
+from maxmargin.training.classification import train_classifier
 from maxmargin.training.incremental import SeenRows, extended
 
 
@@ -36,7 +37,8 @@ class IncrementalMixin:
     classes_: NDArray[Any]
     dual_coef_: Any
     _method: Any
-    _train: Any
+    _asked_for: Any
+    _take_solved: Any
     _starts_of: Any
     _warn_unless_converged: Any
 
@@ -140,9 +142,10 @@ class IncrementalMixin:
 
     def _solve_seen(self, seen: SeenRows, classes: NDArray[Any], dual_coef: Any, deadline: Deadline) -> Training | None:
         """Solve the problem of these rows from what is known of their variables."""
-        training: Training | None = self._train(
+        y = classes[seen.labels]
+        asked = self._asked_for(
             seen.X,
-            classes[seen.labels],
+            y,
             classes,
             seen.labels,
             seen.weight,
@@ -150,6 +153,7 @@ class IncrementalMixin:
             deadline=deadline,
             starts=None if dual_coef is None else self._starts_of(dual_coef),
         )
+        training: Training | None = self._take_solved(train_classifier(**asked), seen.X, y, classes, seen.labels)
         self._seen = seen
         return training
 

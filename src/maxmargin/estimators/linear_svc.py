@@ -285,8 +285,8 @@ class LinearSVC(
             return self
         classes, labels = check_classes(y)
         starts = self._starts(X.shape[0], len(classes))
-        training = self._train(X, y, classes, labels, weight, method=method, deadline=deadline, starts=starts)
-        self._warn_unless_converged(training, X)
+        asked = self._asked_for(X, y, classes, labels, weight, method=method, deadline=deadline, starts=starts)
+        self._warn_unless_converged(self._take_solved(train_classifier(**asked), X, y, classes, labels), X)
         return self
 
     def _fit_blocks(self, blocks: Blocks, y: Any, sample_weight: Any, method: Method, deadline: Deadline) -> LinearSVC:
@@ -333,7 +333,7 @@ class LinearSVC(
             sample_weight = X.sample_weight
         return float(super().score(X, labels_of(X, y), sample_weight))
 
-    def _train(
+    def _asked_for(
         self,
         X: Any,
         y: Any,
@@ -344,34 +344,39 @@ class LinearSVC(
         method: Method,
         deadline: Deadline,
         starts: list[Any] | None,
-    ) -> Training | None:
-        """Train on checked rows and take the fitted attributes."""
+    ) -> dict[str, Any]:
+        """The arguments of ``train_classifier`` for checked rows; callbacks hear of the beginning."""
         problems = problems_of(self.multi_class, len(classes))
-        solved, solutions = train_classifier(
-            Matrix(X),
-            labels,
-            len(classes),
-            row_weights(self.C, self.class_weight, classes, labels, weight),
-            multi_class=self.multi_class,
-            seed=seed_of(self.random_state),
-            listeners=self._start_callbacks(X, y, weight, classes, problems),
-            bias=self.intercept_scaling if self.fit_intercept else 0.0,
-            penalize_bias=self.penalize_intercept,
-            loss=self.loss,
-            starts=starts,
-            penalty=self.penalty,
-            time_limit=deadline.left(reserve=deadline.spent()),  # to make a model takes about as long as the checks
-            n_jobs=count_threads(self.n_jobs),
-            solver=method,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            pack=self.pack,
-            checkpoint=self.checkpoint,
-            checkpoint_interval=self.checkpoint_interval,
-        )
-        model = Model.of_solutions(solved, solutions, classes, labels, self.get_params(deep=False))
+        return {
+            "X": Matrix(X),
+            "labels": labels,
+            "n_classes": len(classes),
+            "C": row_weights(self.C, self.class_weight, classes, labels, weight),
+            "multi_class": self.multi_class,
+            "seed": seed_of(self.random_state),
+            "listeners": self._start_callbacks(X, y, weight, classes, problems),
+            "bias": self.intercept_scaling if self.fit_intercept else 0.0,
+            "penalize_bias": self.penalize_intercept,
+            "loss": self.loss,
+            "starts": starts,
+            "penalty": self.penalty,
+            "time_limit": deadline.left(reserve=deadline.spent()),  # a model takes about as long to make as the checks
+            "n_jobs": count_threads(self.n_jobs),
+            "solver": method,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "pack": self.pack,
+            "checkpoint": self.checkpoint,
+            "checkpoint_interval": self.checkpoint_interval,
+        }
+
+    def _take_solved(
+        self, solved: tuple[Any, Any], X: Any, y: Any, classes: NDArray[Any], labels: NDArray[np.intp]
+    ) -> Training | None:
+        """The fitted attributes of problems and their solutions."""
+        model = Model.of_solutions(*solved, classes, labels, self.get_params(deep=False))
         self._set(model)
-        if len(problems) > 1:
+        if len(solved[0]) > 1:
             self._callback_fit_ctx.call_on_fit_task_end(estimator=self, X=X, y=y)
         return model.training
 
