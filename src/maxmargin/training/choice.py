@@ -153,7 +153,7 @@ class _GridProof:
         folds = range(self.known.shape[1])
         fresh = [k for k in np.argsort(-self.result.means, kind="stable").tolist() if not self._done[k].all()]
 
-        def look(fold: int, stop: StopFlag) -> None:  # noqa: ARG001
+        def look(fold: int, _: StopFlag) -> None:
             for k in fresh:
                 self._certain[k, fold] = self._look(k, fold)
                 self._keep(k, fold)
@@ -163,7 +163,7 @@ class _GridProof:
         for k in fresh:
             if k in self.undecided():
 
-                def sharpen(fold: int, stop: StopFlag, k: int = k) -> None:  # noqa: ARG001
+                def sharpen(fold: int, _: StopFlag, k: int = k) -> None:
                     self._certain[k, fold].sharpen(self._scatters[fold])
                     self._keep(k, fold)
 

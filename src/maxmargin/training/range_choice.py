@@ -112,35 +112,35 @@ def choose_in_range(
 
     Parameters
     ----------
-        task : Classification
-            What is learned.
-        Cs : sequence of float
-            The ends of the range, and values in between to begin with.
-        folds : sequence of (train, test)
-            Rows by number.
-        cv_tol : float
-            By how much, as a share of the rows, the error of another C may be lower.
-        best_error, best_C : float, optional
-            What is known already: the lower the error, the less there is to prove.
-        known : mapping, optional
-            Solutions of the folds at values of C, to go on from.
-        tol : float, default=1e-3
-            Gap of the first solution of each C. It is solved more closely where that leaves too many labels open.
-        solver, n_jobs, stop
-            As in ``cross_validate``.
-        most_values : int, default=1000
-            Most values of C.
-        time_limit : float, optional
-            Seconds for everything; then the proof is what has been proved so far.
-        on_value : callable, optional
-            Called with each C and its error.
-        **options
-            Passed to ``solve``.
+    task : Classification
+        What is learned.
+    Cs : sequence of float
+        The ends of the range, and values in between to begin with.
+    folds : sequence of (train, test)
+        Rows by number.
+    cv_tol : float
+        By how much, as a share of the rows, the error of another C may be lower.
+    best_error, best_C : float, optional
+        What is known already: the lower the error, the less there is to prove.
+    known : mapping, optional
+        Solutions of the folds at values of C, to go on from.
+    tol : float, default=1e-3
+        Gap of the first solution of each C. It is solved more closely where that leaves too many labels open.
+    solver, n_jobs, stop
+        As in ``cross_validate``.
+    most_values : int, default=1000
+        Most values of C.
+    time_limit : float, optional
+        Seconds for everything; then the proof is what has been proved so far.
+    on_value : callable, optional
+        Called with each C and its error.
+    **options
+        Passed to ``solve``.
 
     Returns
     -------
-        RangeChoice
-            The chosen C, its error, and the proved bound.
+    RangeChoice
+        The chosen C, its error, and the proved bound.
 
     Examples
     --------
