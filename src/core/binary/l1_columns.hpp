@@ -18,69 +18,109 @@ namespace maxmargin {
 
 class L1Columns {
   public:
+    static constexpr RowIndex no_row = ~RowIndex{0};
+
     // `scale[i]` multiplies the entries of row i, and is zero where it takes no part.
     L1Columns(std::vector<double> scale, std::size_t count) : scale_(std::move(scale)), place_(count, absent) {}
 
     std::size_t count() const { return place_.size(); }
+    bool has(std::size_t j) const { return place_[j] != absent; }
     // Of a column that was fetched.
-    Column operator[](std::size_t j) const { return fetched_[place_[j]].column; }
+    const Column& operator[](std::size_t j) const { return fetched_[place_[j]].column; }
     double square(std::size_t j) const { return fetched_[place_[j]].square; }
     std::size_t size(std::size_t j) const { return fetched_[place_[j]].column.rows.size(); }
 
     // Copies those columns that are not there yet. False when time has run out.
     template <RowSource Rows>
     bool fetch(const BinaryProblem<Rows>& problem, std::span<const std::uint32_t> features, Monitor& monitor) {
+        if (most_.empty()) {
+            most_.resize(count());
+            for_each(problem, [this](std::size_t, std::size_t j, double) { ++most_[j]; }, monitor);
+        }
+        // Where the next entry of a column goes. Before its first one there is a place that no row has.
+        std::vector<std::size_t> next(count(), unwanted), starts;
         const std::size_t before = fetched_.size();
-        std::vector<std::uint64_t> wanted((count() + 63) / 64);
+        std::size_t total = 0;
         for (const std::uint32_t j : features) {
-            if (place_[j] == absent) {
+            if (!has(j)) {
                 place_[j] = static_cast<std::uint32_t>(fetched_.size());
                 fetched_.emplace_back();
-                wanted[j / 64] |= std::uint64_t{1} << (j % 64);
+                starts.push_back(total + 1);
+                total += most_[j] + 1;
             }
         }
-        if (fetched_.size() == before) {
-            return true;
-        }
-        // visit(number among the new ones, row, entry)
-        auto for_each_wanted = [&](auto visit) {
-            return for_each(
-                problem,
-                [&](std::size_t i, std::size_t j, double x) {
-                    if ((wanted[j / 64] >> (j % 64) & 1) != 0) {
-                        visit(place_[j] - before, static_cast<RowIndex>(i), x);
-                    }
-                },
-                monitor);
-        };
-        std::vector<Cursor> cursors(fetched_.size() - before);
-        if (!for_each_wanted([&](std::size_t p, RowIndex, double) { ++cursors[p].end; })) {
-            return false;
-        }
-        std::size_t total = 0;
-        for (std::size_t p = 0; p < cursors.size(); ++p) {
-            fetched_[before + p].start = total;
-            total += std::exchange(cursors[p].end, total);
+        if (starts.empty()) {
+            return !monitor.ended();
         }
         Block& block = blocks_.emplace_back(total);
-        const bool complete = for_each_wanted([&](std::size_t p, RowIndex i, double x) {
-            Cursor& cursor = cursors[p];
-            if (cursor.next_row == i + 1) {  // repeated indices add up
-                block.values[cursor.end - 1] += x;
-                return;
+        for (const std::uint32_t j : features) {
+            if (place_[j] >= before) {
+                next[j] = starts[place_[j] - before];
+                block.rows[next[j] - 1] = no_row;
             }
-            block.rows[cursor.end] = i;
-            block.values[cursor.end] = x;
-            cursor = {cursor.end + 1, i + 1};
-        });
-        for (std::size_t p = 0; p < cursors.size(); ++p) {
-            Fetched& own = fetched_[before + p];
-            const std::size_t size = cursors[p].end - own.start;
-            const double* values = block.values.get() + own.start;
-            own.column = {{block.rows.get() + own.start, size}, {values, size}};
-            own.square = dense_squared_norm(values, size);
+        }
+        const bool complete = for_each(
+            problem,
+            [&, rows = block.rows.get(), values = block.values.get()](std::size_t i, std::size_t j, double x) {
+                const std::size_t k = next[j];
+                if (k == unwanted) {
+                    return;
+                }
+                if (rows[k - 1] == i) {  // repeated indices add up
+                    values[k - 1] += x;
+                    return;
+                }
+                rows[k] = static_cast<RowIndex>(i);
+                values[k] = x;
+                next[j] = k + 1;
+            },
+            monitor);
+        for (const std::uint32_t j : features) {
+            if (place_[j] >= before) {
+                const std::size_t start = starts[place_[j] - before], size = next[j] - start;
+                const double* values = block.values.get() + start;
+                const Column column{{block.rows.get() + start, size}, {values, size}};
+                fetched_[place_[j]] = {column, column, dense_squared_norm(values, size)};
+            }
         }
         return complete;
+    }
+
+    // From now on the columns of these features have only rows that have a number in `numbers`, by that number.
+    void restrict_to(std::span<const std::uint32_t> features, const std::vector<RowIndex>& numbers) {
+        std::size_t total = 0;
+        for (const std::uint32_t j : features) {
+            total += fetched_[place_[j]].whole.rows.size();
+        }
+        if (total > near_.size) {
+            near_ = Block(total);
+        }
+        std::size_t end = 0;
+        for (const std::uint32_t j : features) {
+            Fetched& own = fetched_[place_[j]];
+            const Column& whole = own.whole;
+            const std::size_t start = end;
+            for (std::size_t k = 0; k < whole.rows.size(); ++k) {
+                const RowIndex number = numbers[whole.rows[k]];
+                near_.rows[end] = number;
+                near_.values[end] = whole.values[k];
+                end += number != no_row ? 1 : 0;
+            }
+            const double* values = near_.values.get() + start;
+            own.column = {{near_.rows.get() + start, end - start}, {values, end - start}};
+            own.square = dense_squared_norm(values, end - start);
+        }
+    }
+
+    // All rows again.
+    void unrestrict(std::span<const std::uint32_t> features) {
+        for (const std::uint32_t j : features) {
+            Fetched& own = fetched_[place_[j]];
+            if (own.column.rows.data() != own.whole.rows.data()) {
+                own.column = own.whole;
+                own.square = dense_squared_norm(own.whole.values.data(), own.whole.values.size());
+            }
+        }
     }
 
     // |x_j|^2 of all columns, by a pass over the rows. An index that a row repeats is one entry, the sum.
@@ -112,22 +152,19 @@ class L1Columns {
 
   private:
     static constexpr std::uint32_t absent = ~std::uint32_t{0};
+    static constexpr std::size_t unwanted = ~std::size_t{0};
 
     struct Fetched {
-        Column column;
-        double square = 0.0;
-        std::size_t start = 0;  // in its block
-    };
-    // Where the next entry of a column goes, and one more than the row of the last.
-    struct Cursor {
-        std::size_t end = 0;
-        RowIndex next_row = 0;
+        Column whole, column;  // of all rows, and of those that are looked at
+        double square = 0.0;   // of the latter
     };
     // What one call has fetched; it never moves.
     struct Block {
-        explicit Block(std::size_t size)
-            : rows(std::make_unique_for_overwrite<RowIndex[]>(size)),
-              values(std::make_unique_for_overwrite<double[]>(size)) {}
+        explicit Block(std::size_t count)
+            : size(count),
+              rows(std::make_unique_for_overwrite<RowIndex[]>(count)),
+              values(std::make_unique_for_overwrite<double[]>(count)) {}
+        std::size_t size;
         std::unique_ptr<RowIndex[]> rows;
         std::unique_ptr<double[]> values;
     };
@@ -159,6 +196,8 @@ class L1Columns {
     std::vector<std::uint32_t> place_;
     std::vector<Fetched> fetched_;
     std::vector<Block> blocks_;
+    Block near_{0};
+    std::vector<std::uint32_t> most_;  // entries of each column, at the most
 };
 
 }  // namespace maxmargin

@@ -33,8 +33,8 @@ class L1Subproblem {
           newton_(columns, monitor),
           random_(seed) {}
 
-    std::vector<double> w;     // of all features
-    std::vector<double> b, r;  // one entry per row
+    std::vector<double> w;  // of all features
+    std::vector<double> r;  // one entry per row that is looked at
 
     double strength = 1.0;  // of |w|_1
 

@@ -10,10 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "binary/free_bias.hpp"
 #include "binary/l1_columns.hpp"
+#include "binary/l1_few_features.hpp"
 #include "binary/l1_proximal.hpp"
 #include "binary/l1_subproblem.hpp"
 #include "run/reached.hpp"
@@ -34,18 +36,28 @@ class WorkingSets {
           columns_(scales(), problem_.features() + 1),
           sub_(columns_, problem.loss.lower_per_C == 0.0 ? 0.0 : -infinity, problem.bias.free, limits.seed, monitor),
           proximal_(problem_, limits.seed, monitor),
-          screened_(problem.features() + 1) {}
+          screened_(problem.features() + 1) {
+        if (few_) {
+            few_features_.emplace(problem_, monitor);
+        }
+    }
 
     Outcome run() {
         sub_.w = state_.bounds.weights();
         slack_.resize(problem_.size());
-        sub_.b.resize(problem_.size());
-        sub_.r.resize(problem_.size());
+        if (few_ && is_cold()) {
+            few_features_->start_from_sample(sub_.w);
+        }
         const double pass = static_cast<double>(problem_.rows.stored() + problem_.size());
         double credit = 0.0;
         for (std::int64_t round = 0;; ++round) {
             const bool last = monitor_.look() || epochs_ >= limits_.max_iter || stalled_ >= most_stalled;
             const double before = state_.bounds.gap();
+            find_slacks();
+            if (!start_.empty()) {
+                settle();
+                start_.clear();
+            }
             certify();
             bool converged = reached(state_, limits_.tol, monitor_);
             if (!converged && !last && !few_ && credit >= 2.0 * static_cast<double>(proximal_epochs) * pass) {
@@ -64,17 +76,19 @@ class WorkingSets {
                 screen(state_.bounds.primal() - state_.bounds.dual());
             }
             choose();
-            if ((round == 0 && !columns_.fetch(problem_, violated(1.0), monitor_)) ||
-                !columns_.fetch(problem_, set_, monitor_)) {
+            if (few_) {
+                ++epochs_;
+                few_features_->step(sub_.w, slack_, sums_, share_of_violation * violation_);
                 continue;
             }
-            const bool newton = !on_path && (few_ || state_.bounds.gap() < newton_gap);
-            const double work = sub_.descend(set_, share_of_violation * violation_, most_passes * pass,
-                                             std::min(few_      ? few_epochs
-                                                      : on_path ? path_epochs
-                                                                : most_epochs,
-                                                      limits_.max_iter - epochs_),
-                                             newton);
+            if (!fetch()) {
+                continue;
+            }
+            look_near();
+            const bool newton = !on_path && state_.bounds.gap() < newton_gap;
+            const double work =
+                sub_.descend(set_, share_of_violation * violation_, most_passes * pass,
+                             std::min(on_path ? path_epochs : most_epochs, limits_.max_iter - epochs_), newton);
             epochs_ += sub_.epochs();
             credit = on_path ? 0.0 : credit + work;
         }
@@ -84,13 +98,15 @@ class WorkingSets {
     static constexpr double share_of_violation = 0.1;  // of all features, to which a working set is solved
     static constexpr std::int64_t most_epochs = 60;    // for one working set
     static constexpr std::int64_t path_epochs = 4;     // for one value of C on the way
-    static constexpr std::int64_t few_epochs = 2;      // before a Newton step over few features
     static constexpr double path_factor = 3.0;         // from one value of C to the next
     static constexpr double most_passes = 10.0;        // over as many entries as the matrix has, for one working set
     static constexpr std::int64_t proximal_epochs = 5;
     static constexpr double softness = 0.3;  // of a proximal step, in units of |w|_1 / |w|^2
     static constexpr double screening_gap = 0.01, newton_gap = 0.05;
     static constexpr int most_stalled = 30;
+    static constexpr double look_ahead = 0.1;  // of the strength: features that are fetched before they are needed
+    static constexpr double worth_restricting = 0.8;  // of the rows
+    static constexpr int most_retreats = 20;
 
     // Rows are measured in units of 1 / sqrt(D_ii).
     std::vector<double> scales() const {
@@ -109,13 +125,16 @@ class WorkingSets {
             std::count_if(sub_.w.begin(), sub_.w.end(), [](double value) { return value != 0.0; }));
     }
 
+    // Whether no weights are known to start from.
+    bool is_cold() const {
+        return std::all_of(sub_.w.begin(), sub_.w.end() - 1, [](double value) { return value == 0.0; });
+    }
+
     // Without weights to start from, C comes up in steps: few features are in use while it is small, and each value
     // starts near its optimum. Whether the next one is still below.
     bool next_strength(std::int64_t round) {
         if (round == 0) {
-            const bool cold =
-                !few_ && std::all_of(sub_.w.begin(), sub_.w.begin() + static_cast<std::ptrdiff_t>(sub_.w.size() - 1),
-                                     [](double value) { return value == 0.0; });
+            const bool cold = !few_ && is_cold();
             sub_.strength = cold ? state_.regulariser().dual_norm(sums_) : 1.0;
         }
         sub_.strength = std::max(sub_.strength / path_factor, 1.0);
@@ -155,36 +174,108 @@ class WorkingSets {
         }
         std::vector<double> w = proximal_.w;
         w.swap(sub_.w);
-        std::vector<double> old_slack = slack_, old_sums = sums_, old_r = sub_.r;
+        std::vector<double> old_slack = slack_, old_sums = sums_;
+        find_slacks();
         certify();
         if (!(state_.bounds.primal() < before)) {
             sub_.w.swap(w);
             slack_.swap(old_slack);
             sums_.swap(old_sums);
-            sub_.r.swap(old_r);
         }
     }
 
-    // Both bounds at the weights as they are, and what the sub-problem needs: slacks without the rounding errors of
-    // many steps.
+    // Copies columns of the working set, and with them those that the next steps are likely to ask for: each time costs
+    // a pass over the rows. False when time has run out.
+    bool fetch() {
+        if (std::all_of(set_.begin(), set_.end(), [this](std::uint32_t j) { return columns_.has(j); })) {
+            return true;
+        }
+        std::vector<std::uint32_t> features = violated(std::max(look_ahead * sub_.strength, 1.0));
+        features.insert(features.end(), set_.begin(), set_.end());
+        return columns_.fetch(problem_, features, monitor_);
+    }
+
+    // Rows whose slack is so low that a descent like the last one leaves it negative have no part in the next one.
+    void look_near() {
+        start_ = sub_.w;
+        start_slack_ = slack_;
+        numbers_.resize(problem_.size());
+        sub_.r.clear();
+        std::size_t count = 0, all = 0;
+        for (std::size_t i = 0; i < problem_.size(); ++i) {
+            const Variable& v = problem_.variables[i];
+            const bool near = v.takes_part() && (!problem_.loss.is_one_sided() || slack_[i] > -reach_ * change_);
+            numbers_[i] = near ? static_cast<RowIndex>(count++) : L1Columns::no_row;
+            all += v.takes_part() ? 1 : 0;
+        }
+        restricted_ = static_cast<double>(count) < worth_restricting * static_cast<double>(all);
+        for (std::size_t i = 0; i < problem_.size(); ++i) {
+            if (!restricted_ || numbers_[i] != L1Columns::no_row) {
+                sub_.r.push_back(unit(problem_.variables[i]) * slack_[i]);
+            }
+        }
+        if (restricted_) {
+            columns_.restrict_to(set_, numbers_);
+        } else {
+            columns_.unrestrict(set_);
+        }
+    }
+
+    // After a descent: goes back on its way as far as rows that it did not look at make it too long, and takes note of
+    // how far slacks have moved.
+    void settle() {
+        auto value = [this](double t) {
+            double length = 0.0, losses = 0.0;
+            for (std::size_t j = 0; j < sub_.w.size(); ++j) {
+                const double weight = start_[j] + t * (sub_.w[j] - start_[j]);
+                length += problem_.bias.free && j == problem_.features() ? 0.0 : std::abs(weight);
+            }
+            for (std::size_t i = 0; i < problem_.size(); ++i) {
+                const double C = problem_.variables[i].C();
+                losses += C > 0.0 ? problem_.loss.primal(start_slack_[i] + t * (slack_[i] - start_slack_[i]), C) : 0.0;
+            }
+            return sub_.strength * length + losses;
+        };
+        double sum = 0.0;
+        for (std::size_t i = 0; i < problem_.size(); ++i) {
+            sum += (slack_[i] - start_slack_[i]) * (slack_[i] - start_slack_[i]);
+        }
+        change_ = std::sqrt(sum / static_cast<double>(problem_.size()));
+        if (!restricted_) {
+            return;
+        }
+        const double before = value(0.0);
+        double t = 1.0;
+        for (int trial = 0; trial < most_retreats && !(value(t) < before); ++trial) {
+            t *= 0.5;
+        }
+        if (t < 1.0) {
+            reach_ *= 2.0;
+            for (std::size_t j = 0; j < sub_.w.size(); ++j) {
+                sub_.w[j] = start_[j] + t * (sub_.w[j] - start_[j]);
+            }
+            find_slacks();
+        }
+    }
+
+    void find_slacks() {
+        const Monitor::Checking checking(monitor_);
+        problem_.with_view([&](const auto& problem) {
+            for (std::size_t i = 0; i < problem.size(); ++i) {
+                slack_[i] = problem.variables[i].takes_part() ? problem.slack(i, sub_.w.data()) : 0.0;
+            }
+        });
+    }
+
+    // Both bounds at the weights as they are, whose slacks are known.
     void certify() {
         const Monitor::Checking checking(monitor_);
-        std::vector<double>& w = sub_.w;
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            slack_[i] = problem_.variables[i].takes_part() ? problem_.slack(i, w.data()) : 0.0;
-        }
-        offer_weights(w);
+        offer_weights(sub_.w);
         if (problem_.bias.free) {
             balance(problem_);
         }
         problem_.sum_rows(sums_);
         state_.offer_variables(problem_, sums_);
-        for (std::size_t i = 0; i < problem_.size(); ++i) {
-            const Variable& v = problem_.variables[i];
-            const double scale = unit(v);
-            sub_.b[i] = scale * v.target;
-            sub_.r[i] = scale * slack_[i];
-        }
     }
 
     // The weights with the best bias, if it is free, and the variables that their slacks ask for.
@@ -270,12 +361,17 @@ class WorkingSets {
     L1Columns columns_;
     L1Subproblem sub_;
     L1Proximal<Rows> proximal_;
+    std::optional<L1FewFeatures<Rows>> few_features_;
     std::vector<char> screened_;
-    std::vector<double> slack_, sums_, squares_;
+    std::vector<double> slack_, sums_, squares_, start_, start_slack_;
     std::vector<std::uint32_t> set_;
+    std::vector<RowIndex> numbers_;  // of the rows that are looked at
+    double change_ = infinity;       // of slacks, by the last descent
+    double reach_ = 3.0;             // in such changes: how far below zero a slack is still looked at
+    bool restricted_ = false;
     double violation_ = 0.0;
     std::int64_t epochs_ = 0;
-    bool few_ = problem_.features() <= L1Newton::largest_matrix;
+    bool few_ = problem_.features() <= L1FewFeatures<Rows>::most_features;
     int stalled_ = 0;
 };
 

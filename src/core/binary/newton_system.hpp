@@ -76,6 +76,8 @@ class DenseHessian {
             [this](std::size_t work) { return monitor_.poll(work); }, InTeam{monitor_.team(), size_});
     }
 
+    const SymmetricMatrix& sum() const { return scatter_; }
+
     // Forget the sum, so that the next set_curved builds it anew without the rounding errors of many small changes.
     void reset() {
         scatter_.clear();
