@@ -78,7 +78,7 @@ class WorkingSets {
             choose();
             if (few_) {
                 ++epochs_;
-                few_features_->step(sub_.w, slack_, sums_, share_of_violation * violation_);
+                few_features_->step(sub_.w, slack_, sums_, share_of_model * violation_);
                 continue;
             }
             if (!fetch()) {
@@ -95,7 +95,8 @@ class WorkingSets {
     }
 
   private:
-    static constexpr double share_of_violation = 0.1;  // of all features, to which a working set is solved
+    static constexpr double share_of_violation = 0.3;  // of all features, to which a working set is solved
+    static constexpr double share_of_model = 0.1;      // the same for the quadratic model over few features
     static constexpr std::int64_t most_epochs = 60;    // for one working set
     static constexpr std::int64_t path_epochs = 4;     // for one value of C on the way
     static constexpr double path_factor = 3.0;         // from one value of C to the next
