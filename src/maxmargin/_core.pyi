@@ -100,7 +100,14 @@ class BinaryState(_State):
         free_bias: bool,
         bias_slope: float = 0.0,
     ) -> None: ...
-    def start(self, alpha: _Floats | None, weights: _Floats | None) -> None: ...
+    def start(
+        self,
+        alpha: _Floats | None,
+        weights: _Floats | None,
+        primal: float | None = None,
+        dual: float | None = None,
+        error: float = 0.0,
+    ) -> None: ...
     def alpha(self) -> _Floats: ...
 
 class Order(Enum):

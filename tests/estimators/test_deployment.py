@@ -48,6 +48,20 @@ def run_onnx(model, X):
     return dict(zip(names, session.run(None, {"X": np.ascontiguousarray(X, dtype=np.float64)}), strict=True))
 
 
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_onnx_gives_the_probabilities_of_a_calibrated_model(method, classes):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100_000, 5)), rng.integers(0, classes, 100_000)
+    X[np.arange(300), y[:300]] += 1.0
+    model = LinearSVC().calibrated(X[:300], y[:300], method=method)
+    X[-200:] *= 1e3  # beyond all scores that were seen
+    found = run_onnx(model, X)
+    assert found["probabilities"].dtype == np.float64
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), rtol=0, atol=1e-12)
+    assert np.all(found["label"] == model.predict(X))
+
+
 @pytest.mark.parametrize("kind", LABELS)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_onnx_gives_our_labels_and_scores_on_many_rows(kind, classes):

@@ -189,7 +189,7 @@ def test_what_does_not_work_is_named():
         LinearSVC().fit(X, 2 * Y + np.eye(120, 11))  # several outputs of several classes
     with pytest.raises(ValueError, match="calibrated needs one label for each row"):
         LinearSVC().calibrated(X, Y)
-    with pytest.raises(ValueError, match="y should be a 1d array"):
+    with pytest.raises(ValueError, match="indicator matrix of several labels"):
         LinearSVCCV().fit(X, Y)
     with pytest.raises(ValueError, match="one label for each row; this model has any number"):
         LinearSVC().fit(X, Y).to_sklearn()

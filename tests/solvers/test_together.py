@@ -1,11 +1,17 @@
 """Several problems swept side by side have the optima, certificates and limits that each has by itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import Auto, BinaryProblem, LinearSVC, Matrix, solve
+from maxmargin import Auto, BinaryProblem, LinearSVC, LinearSVCCV, Matrix, solve
 from maxmargin.solvers.together import WIDTH, goes_together, groups_of, solve_together
+from maxmargin.training.cross_validation import cross_validate, fold_numbers, folds_of
+from maxmargin.training.folds import FoldsBySweeps, fold_groups, fold_tasks, group_of
+from maxmargin.training.path import scaled
+from maxmargin.training.tasks import Classification
 
 LOSSES = ("hinge", "squared_hinge", "least_squares")
 
@@ -131,3 +137,76 @@ def test_only_problems_for_sweeps_go_together():
     assert not goes_together(Auto(), BinaryProblem(X[:, :50], np.where(labels == 0, 1, -1)), 3)
     assert not goes_together(Auto(), BinaryProblem(X, problem.y, bias=1.0, penalize_bias=False), 3)
     assert [len(group) for group in groups_of(2 * WIDTH + 3, together=True)] == [WIDTH, WIDTH, 3]
+
+
+def many_features(seed, rows=120, features=1100):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, features)) * (random.random((rows, features)) < 0.02)
+    X[5] = 0.0
+    return sp.csr_matrix(X), (random.random(rows) < 0.4).astype(np.intp)
+
+
+@pytest.mark.parametrize("count", [3, 5, 9])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_folds_with_many_features_are_swept_once_for_all(loss, count):
+    X, labels = many_features(0)
+    folds = folds_of(fold_numbers(labels, count, seed=0))
+    task = Classification(X, labels, 2, loss=loss)
+    tasks = fold_tasks(task, folds)
+    assert len(fold_groups(tasks, task.method("auto"))) == -(-count // WIDTH)
+    Cs = [0.1, 1.0, 3.0]
+    together = cross_validate(task, Cs, folds, tol=1e-9, keep_scores=True)
+    alone = cross_validate(task, Cs, folds, tol=1e-9, keep_scores=True, solver="newton")
+    assert together.converged.all()
+    assert alone.converged.all()
+    np.testing.assert_allclose(together.held_out, alone.held_out, atol=1e-3)
+    threads = cross_validate(task, Cs, folds, tol=1e-9, keep_scores=True, n_jobs=3)
+    np.testing.assert_array_equal(together.held_out, threads.held_out)
+
+
+def test_folds_that_sweeps_do_not_solve_go_on_by_themselves_from_then_on():
+    X, labels = many_features(1)
+    X = (X @ sp.diags(np.logspace(-3, 3, X.shape[1]))).tocsr()
+    task = Classification(X, labels, 2)
+    group = group_of(fold_tasks(task, folds_of(fold_numbers(labels, 4, seed=0))), task.method("auto"))
+    assert isinstance(group, FoldsBySweeps)
+    last, names = None, []
+    for C in (1e-6, 1e-2, 1e2):
+        last = group.solve(C, last, tol=1e-6, n_jobs=2)
+        names.append({own.solutions[0].solver.split("+")[0] for own in last})
+        assert all(own.converged for own in last)
+    assert names[0] == {"joint"}
+    assert "joint" not in names[2]
+
+
+def test_folds_with_weights_of_their_own_are_solved_one_by_one():
+    X, labels = many_features(2)
+    task = Classification(X, labels, 2, class_weight="balanced")
+    tasks = fold_tasks(task, [(np.arange(k, 100), np.arange(k)) for k in (20, 30, 40)])
+    assert [len(group) for group in fold_groups(tasks, task.method("auto"))] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("ratio", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_seeds_know_their_values_at_the_other_C(loss, ratio):
+    X, labels = labelled_rows(3)
+    y = np.where(labels == 0, 1, -1)
+    problem, other = (BinaryProblem(X, y, C, loss=loss, bias=1.0) for C in (0.5, 0.5 * ratio))
+    seed = scaled(problem, solve(problem, tol=1e-4), ratio)
+    assert seed.values.primal == pytest.approx(other.primal(seed.weights), rel=1e-12)
+    assert seed.values.dual == pytest.approx(other.dual(seed.alpha), rel=1e-10)
+    state = other.start(seed)
+    assert (state.primal, state.dual) == (seed.values.primal, seed.values.dual)
+    if loss == "hinge":
+        # Variables that are out of bounds have another value than is said.
+        beyond = replace(seed, alpha=3.0 * seed.alpha)
+        state = other.start(beyond)
+        assert state.dual == pytest.approx(max(other.dual(np.clip(beyond.alpha, 0.0, other.C)), 0.0), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:the best C")
+def test_a_choice_of_C_over_many_features_is_the_same_for_any_number_of_threads():
+    X, labels = many_features(4)
+    one, two = (LinearSVCCV(Cs=[0.1, 1.0, 10.0], cv_tol=0.2, n_jobs=n).fit(X, labels) for n in (1, 2))
+    np.testing.assert_array_equal(one.range_Cs_, two.range_Cs_)
+    np.testing.assert_array_equal(one.coef_, two.coef_)

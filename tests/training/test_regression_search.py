@@ -7,6 +7,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold
 
 from maxmargin import LinearSVR, LinearSVRCV, RegressionProblem, load_model, save_model, solve, svm_path
+from maxmargin.training.first_C import first_C
 from maxmargin.training.path import scaled
 
 from ..conftest import csr
@@ -90,8 +91,6 @@ def test_variables_for_a_larger_C_are_feasible_and_better_than_those_before(loss
 
 def test_what_does_not_work_is_named():
     X, y = numbers(rows=20)
-    with pytest.raises(ValueError, match="Cs='auto' knows no beginning for a regression; give values of C"):
-        svm_path(X, y, task="regression")
     with pytest.raises(ValueError, match="have no meaning with task='regression'"):
         svm_path(X, y, Cs, task="regression", penalty="l1")
     with pytest.raises(ValueError, match="loss='squared_hinge' is unknown"):
@@ -100,3 +99,31 @@ def test_what_does_not_work_is_named():
         svm_path(X, y > 3, Cs, epsilon=0.1)
     with pytest.raises(ValueError, match="penalty='l1' has no meaning with task='rank'"):
         svm_path(X, y, Cs, task="rank", penalty="l1")
+
+
+@pytest.mark.parametrize("penalize_intercept", [True, False])
+@pytest.mark.parametrize(("loss", "epsilon"), LOSSES)
+def test_an_automatic_path_of_a_regression_begins_with_the_closed_form(loss, epsilon, penalize_intercept):
+    X, y = numbers(rows=80)
+    path = svm_path(X, y, task="regression", loss=loss, epsilon=epsilon, penalize_intercept=penalize_intercept)
+    assert path.converged.all()
+    assert path.ended == "settled"
+    first = RegressionProblem(X, y, path.Cs[0], loss=loss, epsilon=epsilon, bias=1.0, penalize_bias=penalize_intercept)
+    # At the first C all residuals are about those of weights zero, so that the model has gained little yet.
+    constant = 0.0 if penalize_intercept else first.best_bias(np.zeros(X.shape[1]))
+    at_zero = first.primal(np.append(np.zeros(X.shape[1]), constant))
+    assert path.primal[0, 0] >= 0.2 * at_zero
+    if penalize_intercept:
+        outside = y - np.clip(y, -epsilon, epsilon)
+        slopes = np.sign(outside) if loss == "epsilon_insensitive" else 2 * outside
+        alpha = path.Cs[0] * slopes
+        gap = first.certificate(first.weights(alpha), alpha).gap
+        assert gap <= 1.001e-3
+        assert first_C(RegressionProblem(X, y, loss=loss, epsilon=epsilon, bias=1.0), 1e-3) == path.Cs[0]
+
+
+def test_targets_within_the_tube_have_a_path_of_zeros():
+    X, _ = numbers(rows=20)
+    path = svm_path(X, np.full(20, 0.5), task="regression", epsilon=1.0)
+    assert path.converged.all()
+    assert not path.coefs.any()

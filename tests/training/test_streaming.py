@@ -21,6 +21,7 @@ from maxmargin import (
     RegressionProblem,
     open_blocks,
     solve,
+    svm_path,
     write_blocks,
 )
 from maxmargin.problems.multiclass import FORMULATIONS
@@ -399,3 +400,12 @@ def test_where_newton_stalls_dual_descent_goes_on(stream):
     assert model.primal_objective_ == pytest.approx(primal, rel=1e-9)
     assert model.dual_objective_ == pytest.approx(dual, rel=1e-9)
     assert dual <= solve(problem, tol=1e-9).certificate.primal <= primal * (1 + 1e-9)
+
+
+def test_a_path_takes_blocks_that_fit_with_their_own_labels(tmp_path):
+    X, y = make(rows=100)
+    write_blocks((X, y), tmp_path / "rows.blocks")
+    path = svm_path(open_blocks(tmp_path / "rows.blocks"), Cs=[0.1, 1.0])
+    np.testing.assert_allclose(path.coefs, svm_path(X, y, [0.1, 1.0]).coefs, rtol=1e-9)
+    with pytest.raises(ValueError, match="y is missing"):
+        svm_path(X)

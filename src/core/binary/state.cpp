@@ -87,7 +87,22 @@ double rounding_error(const BinaryProblem<Rows>& problem, double length, double 
 
 }  // namespace
 
-void BinaryState::start(std::span<const double> alphas, std::span<const double> weights) {
+void BinaryState::start(std::span<const double> alphas, std::span<const double> weights,
+                        const std::optional<KnownValues>& values) {
+    double size = 0.0, moved = 0.0;  // of the variables, and by how much they were out of bounds
+    for (std::size_t i = 0; i < alphas.size(); ++i) {
+        Variable& v = variables[i];
+        v.alpha = v.takes_part() ? clip(alphas[i], loss.lower(v.C()), loss.upper(v.C())) : 0.0;
+        size += std::abs(alphas[i]);
+        moved += std::abs(v.alpha - alphas[i]);
+    }
+    constexpr double rounding = 16 * std::numeric_limits<double>::epsilon();
+    if (values && !alphas.empty() && !weights.empty() && !bias.free && moved <= rounding * size) {
+        const double error = values->error + rounding * (std::abs(values->primal) + std::abs(values->dual));
+        bounds.offer_weights(values->primal, weights, error);
+        visit([&](const auto& problem) { offer_variables(values->dual, problem, error); });
+        return;
+    }
     if (!weights.empty()) {
         const std::vector<double> w(weights.begin(), weights.end());
         bounds.offer_weights(visit([&](const auto& problem) { return primal_value(problem, w); }), w);
@@ -96,10 +111,6 @@ void BinaryState::start(std::span<const double> alphas, std::span<const double> 
         return;
     }
     visit([&](const auto& problem) {
-        for (std::size_t i = 0; i < variables.size(); ++i) {
-            Variable& v = variables[i];
-            v.alpha = v.takes_part() ? clip(alphas[i], loss.lower(v.C()), loss.upper(v.C())) : 0.0;
-        }
         if (bias.free) {
             balance(problem);
         }

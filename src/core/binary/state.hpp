@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,6 +21,13 @@ struct BinaryRow {
     double C;
     double sign;
     double target;
+};
+
+// The primal and the dual value of a start, and how far they may be off.
+struct KnownValues {
+    double primal;
+    double dual;
+    double error;
 };
 
 class BinaryState {
@@ -56,8 +64,10 @@ class BinaryState {
     BinaryState(const BinaryState&) = delete;
     BinaryState& operator=(const BinaryState&) = delete;
 
-    // Known dual variables, brought within their bounds, and known weights; either may be empty.
-    void start(std::span<const double> alphas, std::span<const double> weights);
+    // Known dual variables, brought within their bounds, and known weights; either may be empty. Where both are given
+    // with the values they have, no pass over the rows is made.
+    void start(std::span<const double> alphas, std::span<const double> weights,
+               const std::optional<KnownValues>& values = {});
 
     // Replaces the bounds by exact values of the best weights and the best variables. Throws std::invalid_argument
     // where these are no numbers, which only happens when the data were changed meanwhile.

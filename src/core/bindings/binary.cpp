@@ -38,13 +38,18 @@ void make_binary_state(BinaryState* self, const PyRows& x, const StridedVector<s
 }
 
 void start_binary(BinaryState& state, const std::optional<Vector<double>>& alpha,
-                  const std::optional<Vector<double>>& weights) {
+                  const std::optional<Vector<double>>& weights, std::optional<double> primal,
+                  std::optional<double> dual, double error) {
     if ((alpha && alpha->size() != state.rows().size()) ||
         (weights && weights->size() != state.rows().features() + 1)) {
         throw std::invalid_argument("alpha must have one entry per row, weights one per feature and one for the bias");
     }
     nb::gil_scoped_release unlocked;
-    state.start(span_of(alpha), span_of(weights));
+    std::optional<KnownValues> values;
+    if (primal && dual) {
+        values = KnownValues{*primal, *dual, error};
+    }
+    state.start(span_of(alpha), span_of(weights), values);
 }
 
 nb::tuple py_sweep(BinaryState& state, const Vector<double>& alpha, const Vector<double>& weights,
@@ -127,7 +132,8 @@ void bind_binary(nb::module_& m) {
     nb::class_<BinaryState>(m, "BinaryState")
         .def("__init__", &make_binary_state, nb::keep_alive<1, 2>(), "rows"_a, "signs"_a, "targets"_a.none(), "C"_a,
              "loss"_a, "bias"_a, "free_bias"_a, "bias_slope"_a = 0.0)
-        .def("start", &start_binary, "alpha"_a.none(), "weights"_a.none())
+        .def("start", &start_binary, "alpha"_a.none(), "weights"_a.none(), "primal"_a = nb::none(),
+             "dual"_a = nb::none(), "error"_a = 0.0)
         .def(
             "verify", [](BinaryState& state) { state.verify(); }, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("primal", [](const BinaryState& state) { return state.bounds.primal(); })

@@ -94,8 +94,8 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         """The fitted model as an ONNX graph in double precision, for programs without Python.
 
         Needs the package onnx (``pip install 'maxmargin[onnx]'``). The input ``X`` has shape (rows, features) and
-        double precision; the outputs are ``label`` (of a classifier) and ``scores``, as `decision_function` returns
-        them.
+        double precision; the outputs are ``label`` (of a classifier), ``scores``, as `decision_function` returns them,
+        and ``probabilities`` where the model is calibrated.
 
         Returns
         -------

@@ -12,11 +12,11 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from maxmargin.estimators.on_blocks import must_load
 from maxmargin.models.model import Training
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.training.classification import train_classifier
 from maxmargin.training.incremental import SeenRows, extended
+from maxmargin.training.streaming import must_load
 
 
 def _has_one_C(estimator: Any) -> bool:

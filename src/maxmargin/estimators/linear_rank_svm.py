@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
 from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator
-from maxmargin.estimators.on_blocks import labels_of, loaded
+from maxmargin.estimators.on_blocks import labels_of
 from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
@@ -28,7 +28,7 @@ from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import solvers_for
 from maxmargin.training.checkpoint import INTERVAL, solve_ranking
 from maxmargin.training.method_choice import narrow_method
-from maxmargin.training.streaming import train_ranker_on_blocks
+from maxmargin.training.streaming import loaded, train_ranker_on_blocks
 
 
 class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):

@@ -13,7 +13,6 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import StrOptions
 
 from maxmargin.estimators.linear_rank_svm import LinearRankSVM, checked_ranks
-from maxmargin.estimators.on_blocks import must_load
 from maxmargin.estimators.searching import SearchesC, Steps
 from maxmargin.models.model import Model
 from maxmargin.problems.matrix import Matrix
@@ -30,6 +29,7 @@ from maxmargin.training.cross_validation import (
     group_fold_numbers,
 )
 from maxmargin.training.folds import Fold
+from maxmargin.training.streaming import must_load
 from maxmargin.training.tasks import Ranking
 
 #: The number of folds by default.

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator, seed_of
 from maxmargin.estimators.incremental import IncrementalMixin
 from maxmargin.estimators.multilabel import MultilabelMixin, is_multilabel_target
-from maxmargin.estimators.on_blocks import labels_of, loaded, must_load
+from maxmargin.estimators.on_blocks import labels_of
 from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
@@ -37,10 +37,9 @@ from maxmargin.solvers.methods import SOLVERS
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.checkpoint import INTERVAL
 from maxmargin.training.classification import MULTI_CLASS, choose_method, measure_of, problems_of, train_classifier
-from maxmargin.training.folds import FoldsTogether, fold_groups
+from maxmargin.training.folds import fold_groups, group_of
 from maxmargin.training.labels import encode_labels
-from maxmargin.training.path import method_after
-from maxmargin.training.streaming import classes_of, train_classifier_on_blocks
+from maxmargin.training.streaming import classes_of, loaded, must_load, train_classifier_on_blocks
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
 
@@ -510,14 +509,10 @@ class LinearSVC(
             "n_jobs": count_threads(self.n_jobs),
         }
         solvers = [self.solver_used_] if isinstance(self.solver_used_, str) else self.solver_used_
-        fold_method = method_after(self._method(), task, solvers)
         for group in fold_groups(tasks, self._method()):
             own = [tasks[fold] for fold in group]
-            if len(group) > 1:
-                solved = FoldsTogether(own, self._method()).solve(self.C, [weights[0]] * len(group), **options)
-            else:
-                start = starts if len(own[0].present) == len(classes) else None
-                solved = [own[0].solve(self.C, fold_method, start, **options)]
+            known = [starts if len(each.present) == len(classes) else None for each in own]
+            solved = group_of(own, self._method()).begin(self.C, known, solvers, **options)
             for fold, its_task, found in zip(group, own, solved, strict=True):
                 test = folds[fold][1]
                 held_out[test] = its_task.scores(found, test)

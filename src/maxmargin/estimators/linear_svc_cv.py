@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.estimators.base import seed_of
 from maxmargin.estimators.linear_svc import LinearSVC, check_classes
-from maxmargin.estimators.on_blocks import must_load
+from maxmargin.estimators.multilabel import is_multilabel_target
 from maxmargin.estimators.searching import SearchesC, Steps, scorer_of
 from maxmargin.models.calibration import CALIBRATIONS, fit_calibration
 from maxmargin.models.model import Model, labels_of_scores
@@ -28,8 +28,10 @@ from maxmargin.solvers.threads import count_threads
 from maxmargin.training.choice import choose_on_grid
 from maxmargin.training.classification import measure_of, train_classifier
 from maxmargin.training.cross_validation import CrossValidation, Held, cross_validate
-from maxmargin.training.folds import go_together
-from maxmargin.training.range_choice import TOGETHER_TOL, choose_in_range
+from maxmargin.training.folds import folds_polish
+from maxmargin.training.range_choice import choose_in_range
+from maxmargin.training.range_nodes import TOGETHER_TOL
+from maxmargin.training.streaming import must_load
 from maxmargin.training.tasks import Classification, Solved
 from maxmargin.training.weights import row_weights
 
@@ -209,6 +211,11 @@ shrinking, pack, random_state
         self._check_proofs()
         deadline = Deadline(self.time_limit)
         X, y, sample_weight, _ = must_load("LinearSVCCV", X, y, sample_weight)
+        if is_multilabel_target(y):
+            raise ValueError(
+                "LinearSVCCV needs one label for each row; y is an indicator matrix of several labels. Choose a C for "
+                "each column of y by itself, or one for all by GridSearchCV(LinearSVC(), {'C': ...})"
+            )
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         classes, labels = check_classes(y)
         check_consistent_length(X, groups)
@@ -297,7 +304,7 @@ shrinking, pack, random_state
                 folds,
                 score=score,
                 on_step=on_step,
-                tol=min(self.tol, TOGETHER_TOL) if proof and go_together(task, folds, method) else self.tol,
+                tol=min(self.tol, TOGETHER_TOL) if proof and folds_polish(task, folds, method) else self.tol,
                 keep_scores=self.calibrate is not None,
                 **options,
             )

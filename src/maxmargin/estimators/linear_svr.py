@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from maxmargin.estimators.base import seed_of
-from maxmargin.estimators.on_blocks import labels_of, loaded
+from maxmargin.estimators.on_blocks import labels_of
 from maxmargin.estimators.single import SingleProblemEstimator
 from maxmargin.io.blocks import Blocks
 from maxmargin.models.model import Model
@@ -24,7 +24,7 @@ from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import SOLVERS
 from maxmargin.training.method_choice import narrow_method
-from maxmargin.training.streaming import train_regression_on_blocks
+from maxmargin.training.streaming import loaded, train_regression_on_blocks
 
 
 class LinearSVR(RegressorMixin, SingleProblemEstimator):

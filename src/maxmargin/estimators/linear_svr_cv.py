@@ -14,7 +14,6 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.estimators.base import seed_of
 from maxmargin.estimators.linear_svr import LinearSVR
-from maxmargin.estimators.on_blocks import must_load
 from maxmargin.estimators.searching import SearchesC, Steps, scorer_of
 from maxmargin.models.model import Model
 from maxmargin.problems.losses import Floats
@@ -23,6 +22,7 @@ from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.cross_validation import Held, cross_validate
+from maxmargin.training.streaming import must_load
 from maxmargin.training.tasks import Regression
 
 

@@ -17,7 +17,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from maxmargin.estimators.base import DecisionMixin
-from maxmargin.estimators.on_blocks import must_load
 from maxmargin.estimators.single import SingleProblemEstimator
 from maxmargin.models.model import INLIER_OR_NOT, Model
 from maxmargin.problems.losses import Floats
@@ -26,6 +25,7 @@ from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import solvers_for
 from maxmargin.training.method_choice import narrow_method
+from maxmargin.training.streaming import must_load
 
 
 class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.io.onnx_probabilities import probability_nodes
 from maxmargin.models.model import Model
 
 #: Operators of this version are known to every runtime since 2022.
@@ -23,7 +24,8 @@ def onnx_graph(model: Model) -> Any:
     """A model as ``onnx.ModelProto``.
 
     The input ``X`` has shape (rows, features) and double precision. The outputs are ``scores``, of shape (rows,) or
-    (rows, classes), and for a classifier ``label``, of shape (rows,): 64-bit integers, doubles, booleans or texts.
+    (rows, classes), for a classifier ``label``, of shape (rows,): 64-bit integers, doubles, booleans or texts, and
+    for a calibrated one ``probabilities``, of shape (rows, classes).
 
     Examples
     --------
@@ -67,6 +69,12 @@ def onnx_graph(model: Model) -> Any:
             nodes.append(helper.make_node("ArgMax", ["scores"], ["index"], axis=1, keepdims=0))
         nodes.append(helper.make_node("Gather", ["classes", "index"], ["label"], axis=0))
         outputs.insert(0, helper.make_tensor_value_info("label", classes.data_type, ["rows"]))
+    if model.calibration is not None:
+        own = probability_nodes(model.calibration, "columns" if single else "scores", len(coef))
+        nodes += own.nodes
+        constants += own.constants
+        shape: list[str | int] = ["rows", len(model.classes)]
+        outputs.append(helper.make_tensor_value_info("probabilities", TensorProto.DOUBLE, shape))
     rows = helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["rows", coef.shape[1]])
     graph = helper.make_graph(nodes, model.estimator, [rows], outputs, constants)
     proto = helper.make_model(

@@ -227,7 +227,11 @@ def start_state(
         alpha = _finite(alpha, "alpha", (rows,), f"{rows} finite numbers, one per row of X")
     if weights is not None:
         weights = _finite(weights, "weights", (width,), f"{width} finite numbers, one per feature and the bias")
-    state.start(alpha, weights)
+    values = getattr(start, "values", None)
+    if values is None:
+        state.start(alpha, weights)
+    else:
+        state.start(alpha, weights, *values)
 
 
 def _finite(values: Any, name: str, shape: tuple[int, ...], expected: str) -> Floats:

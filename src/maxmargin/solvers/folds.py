@@ -20,7 +20,7 @@ from maxmargin.solvers.method import Method
 from maxmargin.solvers.run import FOREVER
 from maxmargin.solvers.solution import Solution
 from maxmargin.solvers.solve import Call, checked_limits
-from maxmargin.solvers.together import FEWEST, WIDTH
+from maxmargin.solvers.together import FEWEST, WIDTH, agree_on_rows
 
 #: Steps at one C, after which problems go on one by one.
 STEPS = 30
@@ -39,11 +39,7 @@ def folds_go_together(method: Method, problems: Sequence[BinaryProblem]) -> bool
     passes = features**3 / 6 / (MULTIPLICATIONS_PER_VALUE * max(first.matrix.stored, 1))
     if features > MOST_NEWTON_FEATURES or passes > MOST_PASSES:
         return False
-    largest = np.max([problem.C for problem in problems], axis=0)
-    return all(
-        problem.matrix is first.matrix and bool(np.all((problem.C == 0.0) | (largest == problem.C)))
-        for problem in problems
-    )
+    return agree_on_rows(problems)
 
 
 class FoldNewton:

@@ -107,6 +107,14 @@ def describe_shortfall(
     return f"{text} To get closer {limits[exit_]} or lower C." + (f" {scales}" if scales else "")
 
 
+class Values(NamedTuple):
+    """The primal and the dual value of a start at the problem that begins with it, and how far they may be off."""
+
+    primal: float
+    dual: float
+    error: float
+
+
 @dataclass(frozen=True)
 class Solution:
     """A solved problem.
@@ -137,6 +145,9 @@ class Solution:
         The part of it spent on certificates and reports.
     points : ndarray of shape (cuts, features + 1) or None
         For a ranking problem: where the cuts in use touch the risk. A similar problem may start from there.
+    values : Values or None
+        Of a solution that was made to be the start of another problem: what it has there, if that is known without a
+        pass over the rows.
     """
 
     weights: Floats
@@ -149,6 +160,7 @@ class Solution:
     check_seconds: float
     history: list[Report] = field(repr=False)
     points: Floats | None = field(default=None, repr=False)
+    values: Values | None = field(default=None, repr=False)
 
     @property
     def converged(self) -> bool:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from maxmargin import _core
 from maxmargin.problems.binary import BinaryProblem
 from maxmargin.solvers.auto import Auto
@@ -49,6 +51,21 @@ def goes_together(method: Method, problem: BinaryProblem, count: int, seeded: bo
     if count < FEWEST or problem.kind != "binary" or not isinstance(method, Auto):
         return False
     return problem.penalize_bias and method.sweeps_first(problem, hard=seeded)
+
+
+def agree_on_rows(problems: Sequence[BinaryProblem]) -> bool:
+    """Whether problems over one matrix have the same C in each row, where the row takes part, as folds do."""
+    largest = np.max([problem.C for problem in problems], axis=0)
+    return all(
+        problem.matrix is problems[0].matrix and bool(np.all((problem.C == 0.0) | (largest == problem.C)))
+        for problem in problems
+    )
+
+
+def folds_sweep_together(method: Method, problems: Sequence[BinaryProblem]) -> bool:
+    """Whether such problems, the folds of some rows, are faster side by side while sweeps are few."""
+    few = FEWEST <= len(problems) <= WIDTH
+    return few and goes_together(method, problems[0], len(problems), seeded=True) and agree_on_rows(problems)
 
 
 def solve_together(

@@ -19,7 +19,6 @@ from maxmargin.training.curvature import (
     Mean,
     Scatter,
     curved_rows,
-    eigenvalue_of_rows,
     few_features,
     largest_eigenvalue,
     most_right,
@@ -138,4 +137,5 @@ class CertainOfTwo(Certain):
             products = part.T @ part if len(part) > part.shape[1] else part @ part.T
             self._open = open_[left], largest_eigenvalue(products)
         elif len(left) <= MOST_OPEN:
-            self._open = open_[left], eigenvalue_of_rows(problem, self.rows[open_[left]], mean, by_mean[left])
+            rows = self.rows[open_[left]]
+            self._open = open_[left], scatter.products.largest_eigenvalue(problem, rows, mean, by_mean[left])

@@ -21,7 +21,7 @@ from maxmargin.training.certain import Certain
 from maxmargin.training.cross_validation import SAME, CrossValidation, Held, cross_validate
 from maxmargin.training.curvature import Scatter
 from maxmargin.training.folds import Fold, FoldSolver
-from maxmargin.training.range_choice import TOGETHER_TOL
+from maxmargin.training.range_nodes import TOGETHER_TOL
 from maxmargin.training.tasks import Classification
 
 #: The first tolerance, unless folds are solved side by side.
@@ -93,7 +93,7 @@ def choose_on_grid(
     values, method = np.asarray(Cs, dtype=np.float64), task.method(options.pop("solver", "auto"))
     deadline, stop = Deadline(time_limit), options.get("stop")
     solver = FoldSolver(task, folds, method)
-    first = TOGETHER_TOL if solver.side_by_side else FIRST_TOL
+    first = TOGETHER_TOL if solver.polishes else FIRST_TOL
     known = np.empty((len(values), len(folds)), dtype=object)
     scores = np.empty((len(values), len(folds)), dtype=object)
 

@@ -22,12 +22,18 @@ from maxmargin.training.balls import TINY, dot
 MOST_FEATURES = 512
 #: With more features and more open rows than this, each has to be proved by itself.
 MOST_OPEN = 768
+#: Larger products are not kept; the eigenvalue is then only known to be below the second number.
+LARGEST_PRODUCT, UNKNOWN = 1e37, 1e300
+#: The products of at most so many rows of a fold are kept.
+MOST_KEPT = 1536
 #: Steps of the power iteration for an eigenvalue, and by how much the guess is raised until it is above all of them.
 POWERS, GUESS = 12, 1.15
 #: Square roots of the shares of curvature that rows may have, from the smallest.
 STEPS = np.array([0.125, 0.25, 0.5, 1.0])
 #: A factorisation has at most this relative error.
 FACTOR_ERROR = 1e-6
+#: That of a number in single precision, and the size of those that are too small for it.
+SINGLE, SMALLEST_SINGLE = float(np.finfo(np.float32).eps), 1e-37
 
 
 def few_features(problem: Any) -> bool:
@@ -59,14 +65,6 @@ def whitened(problem: Any, rows: Any, metric: Floats) -> Floats:
     return np.asarray(dense @ inverse_factor(metric).T)
 
 
-def eigenvalue_of_rows(problem: Any, rows: Any, mean: Mean, own: Floats) -> float:
-    """The largest eigenvalue of ``x' N^-1 z`` over rows, of which ``own`` are the scores by the mean row."""
-    chosen = problem.X[rows].astype(np.float64)
-    products = chosen @ chosen.T
-    products = products.toarray() if hasattr(products, "toarray") else products
-    return largest_eigenvalue(products + problem.bias**2 - mean.share * np.outer(own, own))
-
-
 def most_right(scores: Floats, largest: float, square: Any) -> Any:
     """How many of some rows with positive scores can have negative ones at the same time, for balls of some squares."""
     sums = np.cumsum(np.sort(np.maximum(scores, 0.0), axis=-1) ** 2, axis=-1)
@@ -79,27 +77,75 @@ def inverse_factor(metric: Floats) -> Floats:
     return np.asarray(solve_triangular(factor, np.eye(len(metric)), lower=True, check_finite=False))
 
 
-def largest_eigenvalue(matrix: Floats) -> float:
+def largest_eigenvalue(matrix: Any) -> float:
     """An upper bound of the eigenvalues of a symmetric matrix, by Cholesky's test of a guess by power iterations."""
     if len(matrix) == 0:
         return 0.0
-    vector = np.ones(len(matrix)) + np.arange(len(matrix)) % 7
+    vector = (np.ones(len(matrix)) + np.arange(len(matrix)) % 7).astype(matrix.dtype)
     for _ in range(POWERS):
         vector = matrix @ (vector / max(float(np.linalg.norm(vector)), TINY))
-    guess, unit = max(float(np.linalg.norm(vector)), float(np.trace(matrix)) / len(matrix), TINY), np.eye(len(matrix))
+    guess = max(float(np.linalg.norm(vector)), float(np.trace(matrix)) / len(matrix), TINY)
     while True:
         guess *= GUESS
+        shifted = -matrix
+        shifted.flat[:: len(matrix) + 1] += guess
         try:
-            np.linalg.cholesky(guess * unit - matrix)
+            np.linalg.cholesky(shifted)
         except np.linalg.LinAlgError:
             continue
-        return guess * (1.0 + FACTOR_ERROR)
+        return guess * (1.0 + FACTOR_ERROR + len(matrix) ** 2 * float(np.finfo(matrix.dtype).eps))
+
+
+class Products:
+    """Products of rows with each other, in single precision, each made once and kept from one C to the next.
+
+    Rows that are near the decision at one C mostly are so at the next.
+    """
+
+    def __init__(self) -> None:
+        self._rows: Any = np.zeros(0, dtype=np.intp)
+        self._matrix = np.zeros((0, 0), dtype=np.float32)
+
+    def of(self, problem: Any, rows: Any) -> Any:
+        """The matrix of ``x.z`` over rows, without the constant column."""
+        missing = np.setdiff1d(rows, self._rows, assume_unique=True)
+        if len(self._rows) + len(missing) > MOST_KEPT:
+            self._rows, self._matrix, missing = self._rows[:0], self._matrix[:0, :0], rows
+        if len(missing) > 0:
+            known = len(self._rows)
+            self._rows = np.concatenate([self._rows, missing])
+            block = problem.X[missing].astype(np.float64) @ problem.X[self._rows].astype(np.float64).T
+            block = block.toarray() if hasattr(block, "toarray") else block
+            grown = np.empty((len(self._rows),) * 2, dtype=np.float32)
+            grown[:known, :known] = self._matrix
+            with np.errstate(over="ignore"):
+                grown[known:], grown[:known, known:] = block, block[:, :known].T
+            self._matrix = grown
+        order = np.argsort(self._rows)
+        at = order[np.searchsorted(self._rows, rows, sorter=order)]
+        return self._matrix[np.ix_(at, at)]
+
+    def largest_eigenvalue(self, problem: Any, rows: Any, mean: Mean, own: Floats) -> float:
+        """The largest eigenvalue of ``x' N^-1 z`` over rows, of which ``own`` are the scores by the mean row."""
+        products = self.of(problem, rows).astype(np.float64)
+        longest = float(products.diagonal().max(initial=0.0))
+        if not longest < LARGEST_PRODUCT:
+            return UNKNOWN
+        products += problem.bias**2 - mean.share * np.outer(own, own)
+        size = float(np.abs(products.diagonal()).max(initial=TINY))
+        # The products are off by their rounding, which may be much where the mean row is long.
+        lost = len(rows) * (SINGLE * longest + SMALLEST_SINGLE)
+        return size * largest_eigenvalue((products / size).astype(np.float32)) + lost
 
 
 class Scatter:
-    """Sums over rows with a curved loss, of which only those are summed anew that have changed since the last C."""
+    """Sums over rows with a curved loss, of which only those are summed anew that have changed since the last C.
+
+    Beside them the products of rows that were open.
+    """
 
     def __init__(self) -> None:
+        self.products = Products()
         self._unit: Floats | None = None
         self._sum: Floats
 

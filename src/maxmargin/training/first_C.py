@@ -14,10 +14,13 @@ from maxmargin.problems.binary import BinaryProblem
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.multiclass import MulticlassProblem
 from maxmargin.problems.ranking import RankingProblem
+from maxmargin.problems.regression import RegressionProblem
 from maxmargin.solvers.solve import solve
 
 #: Where rows do not matter at all the model is zero for every C; then a path begins here.
 ANY_C = 1.0
+#: How often an interval of C is halved.
+HALVINGS = 60
 #: The accuracy with which the linear part of a path of Crammer and Singer is found, and how often it is looked for.
 PROBE_TOL, MOST_PROBES = 1e-3, 8
 
@@ -27,10 +30,10 @@ def first_C(problem: Any, tol: float) -> float:
 
     Parameters
     ----------
-    problem : BinaryProblem, MulticlassProblem or RankingProblem
+    problem : BinaryProblem, RegressionProblem, MulticlassProblem or RankingProblem
         A problem, of which the weights of the rows are those of ``C = 1``.
     tol : float
-        For curved losses: the relative duality gap that the closed form may have.
+        For curved losses and regressions: the relative duality gap that the closed form may have.
 
     Returns
     -------
@@ -49,6 +52,8 @@ def first_C(problem: Any, tol: float) -> float:
         return _first_of_pairs(problem)
     if isinstance(problem, MulticlassProblem):
         return _first_of_classes(problem)
+    if isinstance(problem, RegressionProblem):
+        return _first_of_residuals(problem, tol)
     if problem.penalty == "l1":
         return _first_of_l1(problem)
     return _first_curved(problem, tol) if problem.loss.is_curved else _first_hinge(problem)
@@ -96,6 +101,44 @@ def _first_curved(problem: BinaryProblem, tol: float) -> float:
         return ANY_C
     k = (np.sqrt((tol * square) ** 2 + 4.0 * M * tol * S) - tol * square) / (2.0 * M)
     return float(k) * problem.loss.diagonal_times_C
+
+
+def _first_of_residuals(problem: RegressionProblem, tol: float) -> float:
+    """``alpha_i = C_i times the slope of the loss at weights of zero`` as long as the gap is at most ``tol``.
+
+    With ``v`` the sum of rows times these slopes the weights are ``C v``. One pass over the rows gives ``v`` and the
+    scores by it, and so both values at any C.
+    """
+    c, loss = problem.C, problem.loss
+    bias = problem.best_bias(np.zeros(problem.shape[1])) * problem.bias if not problem.penalize_bias else 0.0
+    y = problem.y - bias
+    outside = y - np.clip(y, -loss.epsilon, loss.epsilon)
+    slopes = np.sign(outside) if not loss.is_curved else outside / loss.diagonal_times_C
+    if not problem.penalize_bias:  # the variables must add up to zero: those of the heavier side are scaled down
+        sides = float(c @ np.maximum(slopes, 0.0)), float(c @ np.maximum(-slopes, 0.0))
+        if min(sides) == 0.0:
+            return ANY_C
+        slopes = slopes * np.where(slopes > 0, min(sides) / sides[0], min(sides) / sides[1])
+    signed = c * slopes
+    v, column = problem.X.T @ signed, problem.bias if problem.penalize_bias else 0.0
+    square = float(v @ v) + column**2 * float(signed.sum()) ** 2
+    z = problem.X @ v + column**2 * signed.sum()
+    gain = float(loss.dual_terms(signed, c, y).sum())
+    if not (square > 0.0 and gain > 0.0):
+        return ANY_C
+
+    def gap(C: float) -> float:
+        primal = 0.5 * C * square + float(loss.primal(y - C * z, c).sum())
+        return (primal - gain + 0.5 * C * square) / primal  # all of it per unit of C
+
+    # At C = gain / |v|^2 the dual value is highest, and the closed form of no use beyond.
+    low, high = 0.0, gain / square
+    if gap(0.0) > tol:
+        return high  # targets within the tube of one side only, or sides of different weight: there is no closed form
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if gap(middle) <= tol else (low, middle)
+    return low if low > 0.0 else high
 
 
 def _first_of_l1(problem: BinaryProblem) -> float:

@@ -1,23 +1,25 @@
 """The folds of a task, each along increasing C by itself, or several of them side by side where that is faster.
 
-Which folds go side by side depends on the task and the folds alone, so that the result is the same for any number of
-threads.
+Folds of two classes go side by side: with few features and a curved loss by Newton's method (`FoldsByNewton`), with
+many features by sweeps that visit a row once for all folds (`FoldsBySweeps`). Which folds do so depends on the task and
+the folds alone, so that the result is the same for any number of threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.problems.losses import Floats
+from maxmargin._core import StopFlag
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.folds import FoldNewton, folds_go_together
 from maxmargin.solvers.method import Method
-from maxmargin.solvers.together import WIDTH
-from maxmargin.training.path import follow, next_method, seeds
+from maxmargin.solvers.threads import map_threads
+from maxmargin.solvers.together import WIDTH, folds_sweep_together, goes_together, solve_together
+from maxmargin.training.path import method_after, next_method, seeds
 from maxmargin.training.tasks import Classification, Solved, Task
 
 #: Rows to train on and rows to test on.
@@ -30,23 +32,58 @@ def fold_tasks(task: Any, folds: Sequence[Fold]) -> list[Any]:
     return [task.on(np.bincount(train, minlength=size).astype(np.float64)) for train, _ in folds]
 
 
+class FoldGroup(Protocol):
+    """Folds that are solved by one call at each C."""
+
+    def solve(self, C: float, last: Sequence[Solved] | None, **limits: Any) -> list[Solved]:
+        """The folds at one C, from their solutions at this C or at another one; ``limits`` are those of ``solve``."""
+
+    def begin(self, C: float, starts: Sequence[Any], solvers: Sequence[str], **limits: Any) -> list[Solved]:
+        """The folds at one C, each from its ``starts``, which a training of all rows has found with ``solvers``."""
+
+
 def fold_groups(tasks: Sequence[Task], method: Method) -> list[range]:
     """The folds, by number, that go side by side; ``tasks`` are those of all folds."""
     count = -(-len(tasks) // WIDTH)
     groups = [range(len(tasks) * k // count, len(tasks) * (k + 1) // count) for k in range(count)]
-    if all(FoldsTogether.takes([tasks[fold] for fold in group], method) for group in groups):
-        return groups
+    for kind in (FoldsByNewton, FoldsBySweeps):
+        if all(kind.takes([tasks[fold] for fold in group], method) for group in groups):
+            return groups
     return [range(fold, fold + 1) for fold in range(len(tasks))]
 
 
-def go_together(task: Task, folds: Sequence[Fold], method: Method) -> bool:
-    """Whether such folds go side by side."""
+def group_of(tasks: Sequence[Any], method: Method) -> FoldGroup:
+    """What solves the folds of one of `fold_groups`."""
+    if len(tasks) == 1:
+        return OneFold(tasks[0], method)
+    return (FoldsByNewton if FoldsByNewton.takes(tasks, method) else FoldsBySweeps)(tasks, method)
+
+
+def folds_polish(task: Task, folds: Sequence[Fold], method: Method) -> bool:
+    """Whether a very small gap costs such folds hardly more than a large one, as with Newton's method side by side."""
     tasks = fold_tasks(task, folds)
-    return len(fold_groups(tasks, method)) < len(tasks)
+    group = fold_groups(tasks, method)[0]
+    return len(group) > 1 and FoldsByNewton.takes([tasks[fold] for fold in group], method)
 
 
-class FoldsTogether:
-    """Folds of two classes, solved side by side, one C after the other.
+class OneFold:
+    """A fold by itself."""
+
+    def __init__(self, task: Task, method: Method) -> None:
+        self.task, self.method = task, method
+
+    def solve(self, C: float, last: Sequence[Solved] | None, **limits: Any) -> list[Solved]:
+        """Each C is seeded by the last one."""
+        before = None if last is None else last[0]
+        return [self.task.solve(C, next_method(self.method, self.task, before), seeds(before, C), **limits)]
+
+    def begin(self, C: float, starts: Sequence[Any], solvers: Sequence[str], **limits: Any) -> list[Solved]:
+        """From known solutions."""
+        return [self.task.solve(C, method_after(self.method, self.task, solvers), starts[0], **limits)]
+
+
+class FoldsByNewton:
+    """Folds of two classes that share the passes of Newton's method.
 
     Parameters
     ----------
@@ -59,19 +96,104 @@ class FoldsTogether:
     def __init__(self, tasks: Sequence[Any], method: Method) -> None:
         self.tasks, self.method = tasks, method
         self._newton = FoldNewton(tasks[0].binary_problem(1.0))
+        self._last: list[Solved] = []
 
     @staticmethod
     def takes(tasks: Sequence[Task], method: Method) -> bool:
-        """Whether these folds are faster side by side."""
-        problems = [task.binary_problem(1.0) if isinstance(task, Classification) else None for task in tasks]
-        known = [problem for problem in problems if problem is not None]
-        return len(known) == len(tasks) and folds_go_together(method, known)
+        """Whether these folds are faster so."""
+        problems = binary_problems(tasks)
+        return problems is not None and folds_go_together(method, problems)
 
-    def solve(self, C: float, weights: Sequence[Floats] | None = None, **options: Any) -> list[Solved]:
-        """All folds at one C, from the solutions of the last one or from given weights."""
+    def solve(self, C: float, last: Sequence[Solved] | None, **limits: Any) -> list[Solved]:
+        """Where ``last`` is what the last call has found, its Hessians are at hand, and the first step is for free."""
+        same = last is not None and all(one is two for one, two in zip(last, self._last, strict=False))
+        weights = None if last is None or same else [own.solutions[0].weights for own in last]
+        return self._solve(C, weights, limits)
+
+    def begin(self, C: float, starts: Sequence[Any], solvers: Sequence[str], **limits: Any) -> list[Solved]:  # noqa: ARG002
+        """From known weights."""
+        return self._solve(C, [own[0].weights for own in starts], limits)
+
+    def _solve(self, C: float, weights: list[Any] | None, limits: dict[str, Any]) -> list[Solved]:
         problems = [task.binary_problem(C) for task in self.tasks]
-        solutions = self._newton.solve(problems, self.method, weights=weights, **options)
-        return [Solved(C, [problem], [solution]) for problem, solution in zip(problems, solutions, strict=True)]
+        solutions = self._newton.solve(problems, self.method, weights=weights, **limits)
+        self._last = [Solved(C, [problem], [found]) for problem, found in zip(problems, solutions, strict=True)]
+        return list(self._last)
+
+
+class FoldsBySweeps:
+    """Folds of two classes whose rows are swept once for all of them, as long as sweeps are enough.
+
+    From the first C on that some fold could not be solved by sweeps alone, each goes on by itself.
+
+    Parameters
+    ----------
+    tasks : sequence of Classification
+        Those of the folds, which `takes` accepts.
+    method : Method
+        For folds that have to go on by themselves.
+    """
+
+    def __init__(self, tasks: Sequence[Any], method: Method) -> None:
+        self.tasks, self.method = tasks, method
+
+    @staticmethod
+    def takes(tasks: Sequence[Task], method: Method) -> bool:
+        """Whether these folds may be faster so."""
+        problems = binary_problems(tasks)
+        return problems is not None and folds_sweep_together(method, problems)
+
+    def solve(self, C: float, last: Sequence[Solved] | None, **limits: Any) -> list[Solved]:
+        """Side by side, unless the last C was too much for sweeps."""
+        if last is None:
+            return self.begin(C, [None] * len(self.tasks), (), **limits)
+        easy = all(own.solutions[0].solver == "joint" for own in last)
+        return self._solve(C, [seeds(own, C) for own in last], easy, **limits)
+
+    def begin(self, C: float, starts: Sequence[Any], solvers: Sequence[str], **limits: Any) -> list[Solved]:  # noqa: ARG002
+        """Side by side where C is small enough for sweeps."""
+        easy = goes_together(self.method, self.tasks[0].binary_problem(C), len(self.tasks))
+        return self._solve(C, starts, easy, **limits)
+
+    def _solve(
+        self,
+        C: float,
+        starts: Sequence[Any],
+        easy: bool,
+        *,
+        time_limit: float | None = None,
+        n_jobs: int = 1,
+        stop: StopFlag | None = None,
+        **limits: Any,
+    ) -> list[Solved]:
+        size = len(self.tasks)
+        if easy:
+            problems = [task.binary_problem(C) for task in self.tasks]
+            solutions = solve_together(
+                problems,
+                self.method,
+                starts=[own[0] if own else None for own in starts],
+                callbacks=[None] * size,
+                time_limit=time_limit,
+                stop=stop,
+                **limits,
+            )
+            return [Solved(C, [problem], [found]) for problem, found in zip(problems, solutions, strict=True)]
+        deadline, rounds = Deadline(time_limit), -(-size // n_jobs)
+
+        def alone(fold: int, stop: StopFlag) -> Solved:
+            left = deadline.left()
+            share = None if left is None else left / (rounds - fold // n_jobs)
+            found: Solved = self.tasks[fold].solve(C, self.method, starts[fold], time_limit=share, stop=stop, **limits)
+            return found
+
+        return map_threads(alone, range(size), n_jobs, stop)
+
+
+def binary_problems(tasks: Sequence[Task]) -> list[Any] | None:
+    """The one problem of each fold at C = 1; None where some fold has several or none."""
+    problems = [task.binary_problem(1.0) if isinstance(task, Classification) else None for task in tasks]
+    return None if any(problem is None for problem in problems) else problems
 
 
 class FoldSolver:
@@ -92,31 +214,22 @@ class FoldSolver:
         self.own: list[Classification] = fold_tasks(task, folds)
         self.rows = [np.asarray(test) for _, test in folds]
         self.groups = fold_groups(self.own, method)
-        self._together = [
-            FoldsTogether([self.own[fold] for fold in group], method) if len(group) > 1 else None
-            for group in self.groups
-        ]
+        self._solvers = [group_of([self.own[fold] for fold in group], method) for group in self.groups]
 
     @property
-    def side_by_side(self) -> bool:
-        """Whether folds are solved together."""
-        return len(self.groups) < len(self.own)
+    def polishes(self) -> bool:
+        """Whether a very small gap costs hardly more than a large one."""
+        return isinstance(self._solvers[0], FoldsByNewton)
 
     def solve(
         self, number: int, C: float, last: list[Solved] | None, *, n_jobs: int = 1, **limits: Any
     ) -> list[Solved]:
         """A group of folds at one C, from what is known of them."""
-        together = self._together[number]
-        if together is not None:
-            weights = None if last is None else [own.solutions[0].weights for own in last]
-            return together.solve(C, weights, n_jobs=max(n_jobs // len(self.groups), 1), **limits)
-        own, before = self.own[self.groups[number][0]], None if last is None else last[0]
-        start = seeds(before, C) if before is None or before.C != C else before.solutions
-        return [own.solve(C, next_method(self.method, own, before), start, **limits)]
+        return self._solvers[number].solve(C, last, n_jobs=max(n_jobs // len(self.groups), 1), **limits)
 
 
 def follow_folds(
-    tasks: Sequence[Task], Cs: Sequence[float], method: Method, *, time_limit: float | None, n_jobs: int, **options: Any
+    tasks: Sequence[Task], Cs: Sequence[float], method: Method, *, time_limit: float | None, **options: Any
 ) -> Iterator[list[Solved]]:
     """The solutions of a group of folds at each C, in their order, seeded by those of the C before.
 
@@ -130,21 +243,16 @@ def follow_folds(
         The method.
     time_limit : float or None
         Seconds for all together.
-    n_jobs : int
-        Threads that a group may use.
     **options
-        Passed to ``solve``.
+        Passed to ``solve``; ``n_jobs`` is how many threads the group may use.
 
     Yields
     ------
     list of Solved
         One for each fold.
     """
-    if len(tasks) == 1:
-        for solved in follow(tasks[0], Cs, solver=method, time_limit=time_limit, **options):
-            yield [solved]
-        return
     deadline = Deadline(time_limit)
-    together = FoldsTogether(tasks, method)
+    group, last = group_of(tasks, method), None
     for C in Cs:
-        yield together.solve(C, time_limit=deadline.left(), n_jobs=n_jobs, **options)
+        last = group.solve(C, last, time_limit=deadline.left(), **options)
+        yield last

@@ -17,7 +17,8 @@ from maxmargin.solvers.auto import MOST_NEWTON_FEATURES, Auto
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.newton import Newton
-from maxmargin.solvers.solution import Solution
+from maxmargin.solvers.solution import Solution, Values
+from maxmargin.training.balls import safe_gap
 from maxmargin.training.tasks import Solved, Task
 
 #: Where scaling by the ratio of C overshoots the best factor by no more than this, it is taken.
@@ -31,7 +32,7 @@ def scaled(problem: Any, solution: Solution, ratio: float) -> Solution:
     ``s alpha`` have the dual value ``s A - s^2 (|u|^2 + B / ratio) / 2`` at the new C, which is largest at
     ``s = A / (|u|^2 + B / ratio)``: near ``ratio`` where C is small or the losses remain, and near 1 where the rows are
     separated. Variables with an upper bound allow ``s <= ratio``. From ``D = A - B / 2 - |u|^2 / 2`` the length of
-    ``u`` is known, so that nothing has to be summed.
+    ``u`` is known, so that nothing has to be summed; nor for the primal value of the same weights.
 
     In directions that leave ``u`` as it is the optimum grows by ``ratio`` exactly. Coordinate descent is slow there and
     fast in the others, so ``ratio`` itself is the better factor even where it overshoots a little.
@@ -46,9 +47,19 @@ def scaled(problem: Any, solution: Solution, ratio: float) -> Solution:
         return solution
     best = linear / curvature
     factor = ratio if ratio <= OVERSHOOT * best else best
-    alpha = solution.alpha
+    alpha, values = solution.alpha, None
+    if getattr(problem, "penalize_bias", False):
+        # Losses grow with C, and the regulariser does not.
+        own, (primal, dual) = problem.regulariser.value(solution.weights), solution.certificate
+        values = Values(
+            own + ratio * (primal - own),
+            factor * linear - 0.5 * factor * factor * curvature,
+            max(ratio, 1.0) * (float(safe_gap(primal, dual)) - max(primal - dual, 0.0)),
+        )
     return replace(
-        solution, alpha=alpha._replace(data=factor * alpha.data) if isinstance(alpha, Csr) else factor * alpha
+        solution,
+        alpha=alpha._replace(data=factor * alpha.data) if isinstance(alpha, Csr) else factor * alpha,
+        values=values,
     )
 
 

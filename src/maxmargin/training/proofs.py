@@ -21,7 +21,6 @@ from maxmargin.training.curvature import (
     Open,
     Scatter,
     curved_rows,
-    eigenvalue_of_rows,
     few_features,
     largest_eigenvalue,
     most_right,
@@ -104,7 +103,8 @@ class Proofs:
             products = part.T @ part if len(part) > part.shape[1] else part @ part.T
             self._open = Open(open_[left], largest_eigenvalue(products))
         elif self._mean is not None and len(open_) <= MOST_OPEN:
-            largest = eigenvalue_of_rows(problem, self._rows[open_], self._mean, self._by_mean[open_])
+            own = self._by_mean[open_]
+            largest = scatter.products.largest_eigenvalue(problem, self._rows[open_], self._mean, own)
             self._open = Open(open_, largest)
         return True
 

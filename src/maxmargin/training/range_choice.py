@@ -10,33 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxmargin._core import StopFlag
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.csr import Csr
 from maxmargin.problems.losses import Floats
 from maxmargin.solvers.deadline import Deadline
-from maxmargin.solvers.method import Method
-from maxmargin.solvers.threads import map_threads
-from maxmargin.training.balls import Pair, Seen
-from maxmargin.training.curvature import MOST_FEATURES, Scatter
-from maxmargin.training.folds import Fold, FoldSolver
+from maxmargin.training.balls import Pair
+from maxmargin.training.curvature import MOST_FEATURES
+from maxmargin.training.folds import Fold
 from maxmargin.training.proofs import Proofs
+from maxmargin.training.range_nodes import Node, RangeNodes
 from maxmargin.training.tasks import Classification, Solved
 
-#: The share of what may be open between two values of C that rows without a proof at their own C may take.
-OPEN_SHARE = 0.3
-#: The smallest gap that is tried, and by how much it falls at least where the first one leaves too many rows open.
-LAST_TOL, FINER = 1e-12, 0.25
-#: The share of the squared radius of the last proof that the gap of a node may have, and the ratio of neighbours from
-#: which on it is too much.
-NODE_SHARE, CLOSE = 0.2, 1.03
-#: The tolerance where folds are solved side by side: it costs one step of Newton's method more than a large one.
-TOGETHER_TOL = 1e-9
+#: The ratio of neighbours below which it is their own gaps that are in the way of a proof.
+CLOSE = 1.03
 #: Intervals of C narrower than this, relatively, are not divided any more.
 NARROW = 1e-6
 #: The cells between two values of C to begin with.
@@ -47,21 +38,6 @@ GROWTH = 1.6
 HOPELESS = 0.15
 #: Errors this close are equal.
 ROUNDING = 1e-12
-
-
-class Node(NamedTuple):
-    """A value of C that is solved in every fold.
-
-    ``seen`` is None for folds of one class, and ``wrong`` tells which labels are proved wrong at this C. ``fine`` tells
-    whether it is solved so closely that few wrong labels have no proof at this C itself.
-    """
-
-    C: float
-    error: float
-    solved: list[Solved]
-    seen: list[Seen | None]
-    wrong: list[NDArray[np.bool_]]
-    fine: bool
 
 
 @dataclass(frozen=True)
@@ -154,7 +130,7 @@ def choose_in_range(
     >>> choice.certified, choice.error - choice.bound <= 0.03
     (True, True)
     """
-    proving = _Proving(task, folds, cv_tol, task.method(solver), n_jobs, stop, tol, Deadline(time_limit), options)
+    proving = RangeNodes(task, folds, cv_tol, task.method(solver), n_jobs, stop, tol, Deadline(time_limit), options)
     values = sorted({float(C) for C in Cs})
     task.matrix.problems = max(task.matrix.problems, 20 * len(folds))
     known = {} if known is None else known
@@ -206,126 +182,10 @@ def choose_in_range(
     )
 
 
-@dataclass
-class _Proving:
-    """The folds of `choose_in_range`, and how closely they have to be solved."""
-
-    task: Classification
-    folds: Sequence[Fold]
-    cv_tol: float
-    method: Method
-    n_jobs: int
-    stop: StopFlag | None
-    tol: float
-    deadline: Deadline
-    options: dict[str, Any]
-
-    def __post_init__(self) -> None:
-        self.solver = FoldSolver(self.task, self.folds, self.method)
-        self.own, self.rows, self.groups = self.solver.own, self.solver.rows, self.solver.groups
-        self.labels = [own.known_labels(rows) for own, rows in zip(self.own, self.rows, strict=True)]
-        self.scatters = [Scatter() for _ in self.folds]
-        #: The radius with which each fold had its last proof between two nodes.
-        self.radii: list[float | None] = [None] * len(self.folds)
-        #: The distance between bounds that each group needs, from the last C on.
-        self.distances: list[float | None] = [None] * len(self.groups)
-
-    def ended(self) -> bool:
-        """Whether there is no time left."""
-        return self.deadline.is_over() or (self.stop is not None and self.stop.is_set())
-
-    def visit(self, C: float, start: list[Solved] | None, best_error: float, fine: bool) -> Node:
-        """A C in all folds, from solutions of this C or of another one."""
-        coarse = not fine and start is not None and (self.solver.side_by_side or all(self.radii))
-
-        def work(number: int, stop: StopFlag) -> list[tuple[Solved, _Found]]:
-            group = self.groups[number]
-            own = None if start is None else [start[fold] for fold in group]
-            if coarse and own is not None:
-                return self._solve_coarsely(number, C, own, stop)
-            return self._solve(number, C, own, best_error, stop)
-
-        parts = map_threads(work, range(len(self.groups)), self.n_jobs, self.stop)
-        solved, found = zip(*(part for group in parts for part in group), strict=True)
-        error = float(np.mean([own.share for own in found]))
-        return Node(C, error, list(solved), [own.seen for own in found], [own.wrong for own in found], not coarse)
-
-    def _solve(
-        self, number: int, C: float, start: list[Solved] | None, best_error: float, stop: StopFlag
-    ) -> list[tuple[Solved, _Found]]:
-        """A group of folds at one C, so closely that few wrong labels are without a proof."""
-        solved, tol, distance = start, self.tol, self.distances[number]
-        if start is not None and distance is not None:
-            tol = min(max(distance / max(_value(own, C) for own in start), LAST_TOL), self.tol)
-        while True:
-            # A solution that is known already may be close enough.
-            if solved is None or not all(own.C == C and own.converged and own.gap <= tol for own in solved):
-                solved = self._solve_once(number, C, solved, tol, stop)
-            found = [self._look(fold, own) for fold, own in zip(self.groups[number], solved, strict=True)]
-            error = float(np.mean([own.share for own in found]))
-            # Where the error is well above the best one, more may stay open.
-            allowed = OPEN_SHARE * max(error - best_error + self.cv_tol, self.cv_tol)
-            shrink = min(own.shrink(allowed) for own in found)
-            gap = max(max(own.gap for own in solved), LAST_TOL)
-            self.distances[number] = max(shrink, 0.0) ** 2 * gap * max(_value(own, C) for own in solved)
-            if shrink >= 1.0 or tol <= LAST_TOL or not all(own.converged for own in solved):
-                return list(zip(solved, found, strict=True))
-            tol = max(min(FINER * tol, 0.5 * max(shrink, 0.1) ** 2 * gap), LAST_TOL)
-
-    def _solve_coarsely(
-        self, number: int, C: float, start: list[Solved], stop: StopFlag
-    ) -> list[tuple[Solved, _Found]]:
-        """A group of folds at one C, so closely that its gap hardly adds to those between it and its neighbours."""
-        group, tol = self.groups[number], TOGETHER_TOL
-        radius = self.radii[group[0]]
-        if len(group) == 1 and radius is not None:
-            tol = max(NODE_SHARE * radius**2 / _value(start[0], C), LAST_TOL)
-        tol, solved = min(tol, self.tol), start
-        if not all(own.C == C and own.converged and own.gap <= tol for own in start):
-            solved = self._solve_once(number, C, start, tol, stop)
-        return [(own, self._look(fold, own)) for fold, own in zip(group, solved, strict=True)]
-
-    def _solve_once(self, number: int, C: float, last: list[Solved] | None, tol: float, stop: StopFlag) -> list[Solved]:
-        """A group of folds at one C, from what is known."""
-        limits = {"tol": tol, "time_limit": self.deadline.left(), "stop": stop, **self.options}
-        return self.solver.solve(number, C, last, n_jobs=self.n_jobs, **limits)
-
-    def _look(self, fold: int, solved: Solved) -> _Found:
-        """What a fold's solution says of its rows."""
-        own, rows = self.own[fold], self.rows[fold]
-        if not solved.problems:
-            wrong = ~own.is_right(own.scores(solved, rows), rows)
-            return _Found(None, float(wrong.mean()), wrong, np.zeros(0))
-        seen = Seen(solved.problems, solved.solutions, solved.C, rows)
-        plain = len(own.present) == own.n_classes
-        wrong = ~own.is_right(seen.by_weights if plain else own.scores(solved, rows), rows)
-        surely = Proofs(seen, seen, rows, self.labels[fold]).wrong_by(*np.full((2, 1), solved.C))[0]
-        return _Found(seen, float(wrong.mean()), surely > 1.0, np.sort(surely[wrong]))
-
-
-class _Found(NamedTuple):
-    """What a fold's solution says of its rows: the share that is wrong, those proved to be, and how surely, sorted."""
-
-    seen: Seen | None
-    share: float
-    wrong: NDArray[np.bool_]
-    surely: Floats
-
-    def shrink(self, allowed: float) -> float:
-        """The factor that the ball may be multiplied by for this share of the rows to be wrong without a proof."""
-        number = int(allowed * len(self.wrong))
-        return float(self.surely[number]) if number < len(self.surely) else 10.0
-
-
-def _value(solved: Solved, C: float) -> float:
-    """About the objective at a C, from a solution at another one: it grows with C at most as fast as C does."""
-    return max((solution.certificate.primal for solution in solved.solutions), default=1.0) * max(C / solved.C, 1.0)
-
-
 class Between:
     """Two neighbouring nodes, and what they prove about the values of C between them."""
 
-    def __init__(self, proving: _Proving, left: Node, right: Node) -> None:
+    def __init__(self, proving: RangeNodes, left: Node, right: Node) -> None:
         self.proving, self.left, self.right = proving, left, right
         self.proofs: list[Proofs | None] = []
         self.shares: list[float] = []
@@ -364,7 +224,7 @@ class Between:
         if not ended and errors.min() < needed - ROUNDING:
             if self.proving.task.matrix.shape[1] > MOST_FEATURES:
                 worst = int(errors.argmin())
-                shrink = self._shrink(float(np.sqrt(low[worst] * high[worst])), needed)
+                shrink = self._shrink(float(middle_of(low, high)[worst]), needed)
                 if shrink < HOPELESS:
                     return 0.0, self._next(shrink)
             pairs = zip(self.proofs, self.proving.scatters, strict=True)
@@ -375,10 +235,10 @@ class Between:
             lowest = min(lowest, float(np.min(errors if ended else errors[~missing], initial=1.0)))
             if ended or not missing.any():
                 for fold, own in enumerate(self.proofs):
-                    self.proving.radii[fold] = 0.0 if own is None else own.largest_radius(low, high)
+                    self.proving.radii[fold] = np.inf if own is None else own.largest_radius(low, high)
                 return lowest, None
             low, high = low[missing], high[missing]
-            middle = np.sqrt(low * high)
+            middle = middle_of(low, high)
             errors = self.proved(middle, middle)
             worst = int(errors.argmin())
             if errors[worst] < needed - ROUNDING or np.any(high < low * (1.0 + NARROW)):
@@ -406,6 +266,11 @@ class Between:
             _mixture(C, one, two, None if own is None else own.pairs)
             for one, two, own in zip(self.left.solved, self.right.solved, self.proofs, strict=True)
         ]
+
+
+def middle_of(low: Floats, high: Floats) -> Floats:
+    """The middle of intervals of C, on the logarithmic scale."""
+    return np.sqrt(low * high)
 
 
 def _mixture(C: float, left: Solved, right: Solved, pairs: list[Pair] | None) -> Solved:

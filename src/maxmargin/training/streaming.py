@@ -49,6 +49,23 @@ def needs_loading(blocks: Blocks, what: str) -> ValueError:
     )
 
 
+def loaded(X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> tuple[Any, Any, Any, Any]:
+    """Rows, labels, weights and query numbers: of blocks that fit their own, unless given; all else as it is."""
+    if not isinstance(X, Blocks) or not X.fits:
+        return X, y, sample_weight, qid
+    y = X.y if y is None else y
+    sample_weight = X.sample_weight if sample_weight is None else sample_weight
+    qid = X.qid if qid is None else qid
+    return X.load(), y, sample_weight, qid
+
+
+def must_load(what: str, X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> tuple[Any, Any, Any, Any]:
+    """The same, for what does not stream: blocks that do not fit are an error."""
+    if isinstance(X, Blocks) and not X.fits:
+        raise needs_loading(X, what)
+    return loaded(X, y, sample_weight, qid)
+
+
 def streamed_method(method: Method, blocks: Blocks, n_problems: int) -> str:
     """The method for problems of one score per row, "newton" or "dcd"; an error for one that does not stream."""
     features = blocks.shape[1]

@@ -20,6 +20,7 @@ from maxmargin.solvers.threads import count_threads
 from maxmargin.training.classification import measure_of
 from maxmargin.training.labels import encode_labels
 from maxmargin.training.path import follow
+from maxmargin.training.streaming import must_load
 from maxmargin.training.tasks import Classification, Ranking, Regression, Solved, Task
 
 #: What a path can be followed for.
@@ -84,7 +85,7 @@ class Path:
 
 def svm_path(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     Cs: str | ArrayLike = "auto",
     *,
     task: str = "classify",
@@ -112,12 +113,13 @@ def svm_path(
     Parameters
     ----------
     X : Matrix, array or sparse matrix of shape (n_samples, n_features)
-        float32 and float64, CSR or C-ordered dense, are used where they lie; all else is converted by one copy.
+        float32 and float64, CSR or C-ordered dense, are used where they lie; all else is converted by one copy. Blocks
+        (``open_blocks``) are loaded, with their own labels unless others are given.
     y : array of shape (n_samples,)
         Labels, or ranks.
     Cs : "auto" or array, default="auto"
         Weights of the loss. "auto" begins where the model is known in closed form, goes on by four values per decade,
-        and ends when the model no longer changes, or after 100 values. A regression needs values.
+        and ends when the model no longer changes, or after 100 values.
     task : {"classify", "regression", "rank"}, default="classify"
         What to learn.
     loss, penalty, multi_class, fit_intercept, penalize_intercept, intercept_scaling, class_weight
@@ -156,6 +158,9 @@ def svm_path(
     >>> bool((path.primal[1:] > path.primal[:-1]).all())
     True
     """
+    X, y, sample_weight, qid = must_load("svm_path", X, y, sample_weight, qid)
+    if y is None:
+        raise ValueError("y is missing; only blocks have labels of their own")
     matrix = matrix_of(X)
     bias = intercept_scaling if fit_intercept else 0.0
     weights = None if sample_weight is None else _weights_of(sample_weight, matrix.shape[0])

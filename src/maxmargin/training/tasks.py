@@ -388,7 +388,11 @@ class Regression:
 
     def solve(self, C: float, solver: Method, starts: Sequence[Any] | None, **options: Any) -> Solved:
         """One problem."""
-        problem = RegressionProblem(
+        problem = self._problem(C)
+        return Solved(C, [problem], [solve(problem, solver, start=starts[0] if starts else None, **options)])
+
+    def _problem(self, C: float) -> RegressionProblem:
+        return RegressionProblem(
             self.matrix,
             self.y,
             C if self.weights is None else C * self.weights,
@@ -397,11 +401,10 @@ class Regression:
             bias=self.bias,
             penalize_bias=self.penalize_bias,
         )
-        return Solved(C, [problem], [solve(problem, solver, start=starts[0] if starts else None, **options)])
 
-    def first_C(self, tol: float) -> float:  # noqa: ARG002
-        """Unknown: targets have any scale."""
-        raise ValueError("Cs='auto' knows no beginning for a regression; give values of C")
+    def first_C(self, tol: float) -> float:
+        """That of the residuals at weights of zero."""
+        return first_C(self._problem(1.0), tol)
 
     def coefficients(self, solved: Solved) -> tuple[Floats, Floats]:
         """One row of weights, and the intercept."""
