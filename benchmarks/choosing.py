@@ -24,6 +24,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is loaded: everybody gets one thread
+
 import time
 import warnings
 from collections.abc import Callable
@@ -261,7 +264,6 @@ def main() -> None:
     parser.add_argument("--dry", action="store_true", help="print, but write nothing")
     parser.add_argument("--report", action="store_true", help="write the Markdown of what has been measured")
     arguments = parser.parse_args()
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     warnings.simplefilter("ignore")
     if not arguments.report:
         measure(arguments)

@@ -43,6 +43,9 @@ from maxmargin.training.streaming import classes_of, loaded, must_load, train_cl
 from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
 
+#: The gap that folds need for a calibration, in units of that of the fit.
+FOLD_TOL = 10.0
+
 
 class _OnceCalibrated:
     """A method that a model has once it is calibrated; before that it is missing, with advice as the cause."""
@@ -218,6 +221,9 @@ class LinearSVC(
     calibration_: Calibration
     n_support_: NDArray[np.intp]
 
+    #: Where `calibrated` gets the matrix and the labels of a fit from.
+    _shared: list[Any] | None = None
+
     def __init__(
         self,
         loss: str = "squared_hinge",
@@ -346,8 +352,12 @@ class LinearSVC(
     ) -> dict[str, Any]:
         """The arguments of ``train_classifier`` for checked rows; callbacks hear of the beginning."""
         problems = problems_of(self.multi_class, len(classes))
+        matrix = Matrix(X)
+        if self._shared is not None:
+            self._shared += [matrix, labels]
+            matrix.problems = 1 + len(classes)
         return {
-            "X": Matrix(X),
+            "X": matrix,
             "labels": labels,
             "n_classes": len(classes),
             "C": row_weights(self.C, self.class_weight, classes, labels, weight),
@@ -475,12 +485,17 @@ class LinearSVC(
         if is_multilabel_target(y):
             raise ValueError("calibrated needs one label for each row; y is an indicator matrix of several labels")
         X, y, sample_weight, _ = must_load("a calibration", X, y, sample_weight)
-        self.fit(X, y, sample_weight)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
-        classes, labels = check_classes(y)
+        shared: list[Any] = []
+        self._shared = shared
+        try:
+            self.fit(X, y, sample_weight)
+        finally:
+            del self._shared
+        matrix, labels = shared  # with its norms and its packed copy the matrix serves the folds as well
+        classes = self.classes_
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         task = Classification(
-            Matrix(X),
+            matrix,
             labels,
             len(classes),
             multi_class=self.multi_class,
@@ -492,17 +507,17 @@ class LinearSVC(
             class_weight=self.class_weight,
             classes=classes,
         )
-        task.matrix.problems = 1 + len(classes)
         starts = self._starts_of(self.dual_coef_)
         if self.multi_class == "ovr" and self.penalty == "l2" and measure_of(self.solver) is None:
             # Newton's method starts from weights, coordinate descent from variables.
             weights = np.column_stack([self.coef_, self.intercept_ / (task.bias or 1.0)])
             starts = [SimpleNamespace(alpha=alpha, weights=own) for alpha, own in zip(starts, weights, strict=True)]
         held_out = np.full((len(labels), task.columns), np.nan)
-        folds = list(check_cv(cv, y, classifier=True).split(X, y, groups))
+        folds = list(check_cv(cv, labels, classifier=True).split(matrix.X, classes[labels], groups))
         tasks = [task.on(np.bincount(train, minlength=len(labels)).astype(np.float64)) for train, _ in folds]
         options: dict[str, Any] = {
-            "tol": self.tol,
+            # Two or three numbers are fitted to all scores, of which none has to be exact.
+            "tol": FOLD_TOL * self.tol,
             "max_iter": self.max_iter,
             "pack": self.pack,
             "seed": seed_of(self.random_state),

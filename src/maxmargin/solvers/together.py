@@ -24,8 +24,8 @@ from maxmargin.solvers.solve import Call, checked_limits
 
 #: How many problems a sweep serves (``joint_width`` in joint_kernels.hpp).
 WIDTH = 8
-#: With fewer problems than this the lanes are too empty.
-FEWEST = 3
+#: With fewer problems than this the lanes are too empty, and with fewer folds, each of which is solved in few sweeps.
+FEWEST, FEWEST_FOLDS = 3, 4
 #: Epochs of the joint descent, after which problems go on one by one.
 EPOCHS = 30
 
@@ -64,7 +64,7 @@ def agree_on_rows(problems: Sequence[BinaryProblem]) -> bool:
 
 def folds_sweep_together(method: Method, problems: Sequence[BinaryProblem]) -> bool:
     """Whether such problems, the folds of some rows, are faster side by side while sweeps are few."""
-    few = FEWEST <= len(problems) <= WIDTH
+    few = FEWEST_FOLDS <= len(problems) <= WIDTH
     return few and goes_together(method, problems[0], len(problems), seeded=True) and agree_on_rows(problems)
 
 

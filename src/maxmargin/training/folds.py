@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopFlag
+from maxmargin.solvers.auto import MOST_NEWTON_FEATURES
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.folds import FoldNewton, folds_go_together
 from maxmargin.solvers.method import Method
@@ -56,7 +57,8 @@ def group_of(tasks: Sequence[Any], method: Method) -> FoldGroup:
     """What solves the folds of one of `fold_groups`."""
     if len(tasks) == 1:
         return OneFold(tasks[0], method)
-    return (FoldsByNewton if FoldsByNewton.takes(tasks, method) else FoldsBySweeps)(tasks, method)
+    few = tasks[0].matrix.shape[1] <= MOST_NEWTON_FEATURES
+    return (FoldsByNewton if few else FoldsBySweeps)(tasks, method)
 
 
 def folds_polish(task: Task, folds: Sequence[Fold], method: Method) -> bool:
