@@ -42,9 +42,11 @@ class AnyRows {
     std::size_t features() const { return rows_.features(); }
     std::size_t stored() const { return rows_.stored(); }
 
-    // Computed when first asked for, once for all threads. Finds NaN and infinity on the way.
+    // Computed when first asked for, once for all threads. Finds NaN and infinity on the way. (By a lock rather than by
+    // std::call_once, which is not made for exceptions everywhere: they pass through pthread_once.)
     const std::vector<double>& squared_norms(Team* team = nullptr) const {
-        std::call_once(norms_->once, [&] {
+        const std::scoped_lock lock(norms_->mutex);
+        if (!norms_->known) {
             norms_->values = rows_.squared_norms(team);
             for (std::size_t i = 0; i < norms_->values.size(); ++i) {
                 if (!(norms_->values[i] <= largest_squared_norm)) {
@@ -53,7 +55,8 @@ class AnyRows {
                                                 " (counted from 0; squared norms must stay below 1e100)");
                 }
             }
-        });
+            norms_->known = true;
+        }
         return norms_->values;
     }
 
@@ -94,7 +97,8 @@ class AnyRows {
     }
 
     struct Norms {
-        std::once_flag once;
+        std::mutex mutex;
+        bool known = false;
         std::vector<double> values;
     };
     UserRows rows_;
