@@ -3,7 +3,7 @@
     python -m benchmarks.scale_dask rounds            rounds and seconds to a gap of 1e-3, 8 and 32 blocks, both losses
     python -m benchmarks.scale_dask kills [COUNT]     random kills of workers over all methods; all results must agree
     python -m benchmarks.scale_dask costs             what a round costs beside its arithmetic
-    python -m benchmarks.scale_dask spark             Spark's LinearSVC beside ours (needs pyspark and a JVM)
+    python -m benchmarks.scale_dask spark [SETS]      Spark's LinearSVC beside ours (needs pyspark and a JVM)
 
 Two worker processes of one thread each. ``rounds`` counts what ``n_iter_`` does: for "newton" an evaluation or a
 product with the Hessian, one exchange each; for "dcd" a local solve and its step in the plane, two exchanges.
@@ -146,7 +146,7 @@ def costs() -> None:
             print(f"{count:>4} blocks: {1000 * each:.1f} ms an exchange, {1000 * each / count:.2f} ms a block")
 
 
-def spark() -> None:
+def spark(sets: list[str]) -> None:
     if shutil.which("java") is None:
         print("Spark's LinearSVC needs a JVM, and there is no `java` here: not run")
         return
@@ -158,7 +158,7 @@ def spark() -> None:
         print("Spark's LinearSVC needs pyspark (pip install pyspark): not run")
         return
     session = SparkSession.builder.master("local[2]").getOrCreate()
-    for name in ("covtype", "imdb"):
+    for name in sets:
         found = load_binary(name, "float64")
         if found is None:
             continue
@@ -199,7 +199,7 @@ def main() -> None:
     elif given.what == "costs":
         costs()
     else:
-        spark()
+        spark(given.arguments or ["covtype", "imdb"])
 
 
 if __name__ == "__main__":
