@@ -20,7 +20,7 @@ CS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 LEVELS = (1e-2, 1e-4)
 METHODS = {
     "shrinking": DualCoordinateDescent(order="shuffled", shrinking=True, averaging=False, anchoring=False, plane=False),
-    "AVSF": DualCoordinateDescent(order="adaptive", averaging=False, anchoring=False, plane=False),
+    "AVSF": DualCoordinateDescent(order="adaptive", shrinking=False, averaging=False, anchoring=False, plane=False),
 }
 SETTINGS = (
     "Hinge, no bias, both methods as in the paper (no additions of this library), stopped by the same certified gap, "

@@ -317,7 +317,7 @@ std::unique_ptr<RowOrder> make_order(const BinaryState& state, const DescentOpti
                                                                  : good_mixing(own);
     const Shuffle shuffle(mixing, row_bytes(own));
     if (options.order == OrderName::adaptive) {
-        return std::make_unique<Adaptive>(std::move(rows), size, shuffle);
+        return std::make_unique<Adaptive>(std::move(rows), size, options.shrinking, shuffle);
     }
     return std::make_unique<Permuted>(std::move(rows), size, options.shrinking, shuffle);
 }

@@ -121,24 +121,20 @@ Mixing good_mixing(const Rows& rows) {
     return has_runs_of_equal_rows(rows) ? Mixing::all : Mixing::pages;
 }
 
-// Section 3.1 and 3.2 of Hsieh et al.: a permutation per epoch, with shrinking by eq. 16.
-class Permuted final : public RowOrder {
+// Shrinking (section 3.2 of Hsieh et al.): the rows that take part, without those that seem to stay at a bound. Without
+// it no row is ever hidden.
+class ActiveRows {
   public:
-    Permuted(std::vector<RowIndex> rows, std::size_t size, bool shrinking, const Shuffle& shuffle)
-        : rows_(std::move(rows)),
-          active_(rows_),
-          hidden_(shrinking ? size : 0),
-          shuffle_(shuffle),
-          shrinking_(shrinking) {}
+    ActiveRows(std::vector<RowIndex> rows, std::size_t size, bool shrinking)
+        : rows_(std::move(rows)), active_(rows_), hidden_(shrinking ? size : 0), shrinking_(shrinking) {}
 
-    std::span<const RowIndex> schedule(Random& random) override {
-        shuffle_.fill(active_, schedule_, random);
-        return schedule_;
-    }
+    std::span<const RowIndex> rows() const { return active_; }
+    std::size_t size() const { return active_.size(); }
+    bool hidden(std::size_t i) const { return shrinking_ && hidden_[i]; }
+    const ShrinkRule& rule() const { return rule_; }
 
-    ShrinkRule rule() const override { return rule_; }
-
-    void end_epoch(const Visits& visits) override {
+    // Hides what the rule left out, and makes the rule of the next epoch (eq. 16).
+    void end_epoch(const Visits& visits) {
         if (!shrinking_) {
             return;
         }
@@ -152,7 +148,7 @@ class Permuted final : public RowOrder {
         }
     }
 
-    void restart() override {
+    void restart() {
         if (active_.size() == rows_.size()) {
             return;
         }
@@ -161,18 +157,36 @@ class Permuted final : public RowOrder {
         rule_ = {};
     }
 
-    bool hidden(std::size_t i) const override { return shrinking_ && hidden_[i]; }
+  private:
+    std::vector<RowIndex> rows_;
+    std::vector<RowIndex> active_;
+    std::vector<bool> hidden_;
+    bool shrinking_;
+    ShrinkRule rule_;
+};
+
+// Section 3.1 of Hsieh et al.: a permutation per epoch.
+class Permuted final : public RowOrder {
+  public:
+    Permuted(std::vector<RowIndex> rows, std::size_t size, bool shrinking, const Shuffle& shuffle)
+        : active_(std::move(rows), size, shrinking), shuffle_(shuffle) {}
+
+    std::span<const RowIndex> schedule(Random& random) override {
+        shuffle_.fill(active_.rows(), schedule_, random);
+        return schedule_;
+    }
+
+    ShrinkRule rule() const override { return active_.rule(); }
+    void end_epoch(const Visits& visits) override { active_.end_epoch(visits); }
+    void restart() override { active_.restart(); }
+    bool hidden(std::size_t i) const override { return active_.hidden(i); }
     std::size_t active() const override { return active_.size(); }
     bool visits_every_active_row_once() const override { return true; }
 
   private:
-    std::vector<RowIndex> rows_;
-    std::vector<RowIndex> active_;
+    ActiveRows active_;
     std::vector<RowIndex> schedule_;
-    std::vector<bool> hidden_;
     Shuffle shuffle_;
-    bool shrinking_;
-    ShrinkRule rule_;
 };
 
 // Algorithm 2 of Hsieh et al.: every step takes a row at random. An "epoch" is as many steps as there are rows.
@@ -255,49 +269,53 @@ class Frequencies {
     double reference_ = 0.0;
 };
 
+// Where a few rows gain far more than all others, these others are visited alike, however little some of them need it.
+// So rows that seem to stay at a bound are set aside altogether, unless the paper's method is asked for.
 class Adaptive final : public RowOrder {
   public:
-    Adaptive(std::vector<RowIndex> rows, std::size_t size, const Shuffle& shuffle)
-        : rows_(std::move(rows)),
-          frequencies_(size),
-          shuffle_(shuffle),
-          fade_(1.0 / static_cast<double>(std::max<std::size_t>(rows_.size(), 1))) {}
+    Adaptive(std::vector<RowIndex> rows, std::size_t size, bool shrinking, const Shuffle& shuffle)
+        : active_(std::move(rows), size, shrinking), frequencies_(size), shuffle_(shuffle) {}
 
     std::span<const RowIndex> schedule(Random& random) override {
         if (first_epoch_) {
-            shuffle_.fill(rows_, schedule_, random);
+            shuffle_.fill(active_.rows(), schedule_, random);
         } else {
-            frequencies_.fill(rows_, schedule_, random);
+            frequencies_.fill(active_.rows(), schedule_, random);
         }
         return schedule_;
     }
 
+    ShrinkRule rule() const override { return active_.rule(); }
     bool asks_for_gains() const override { return true; }
 
     // The schedule of an epoch is fixed at its start, so that preferences may follow at its end.
     void end_epoch(const Visits& visits) override {
+        const double fade = 1.0 / static_cast<double>(std::max<std::size_t>(active_.size(), 1));
         for (std::size_t k = 0; k < visits.gains.size(); ++k) {
             if (first_epoch_) {
-                frequencies_.refer(visits.gains[k], fade_);
+                frequencies_.refer(visits.gains[k], fade);
             } else {
-                frequencies_.gained(schedule_[k], visits.gains[k], fade_);
+                frequencies_.gained(schedule_[k], visits.gains[k], fade);
             }
         }
         first_epoch_ = false;
+        active_.end_epoch(visits);
     }
 
+    void restart() override { active_.restart(); }
+    bool hidden(std::size_t i) const override { return active_.hidden(i); }
     bool wanders() const override { return true; }
     std::size_t active() const override {
+        const std::span<const RowIndex> rows = active_.rows();
         return static_cast<std::size_t>(
-            std::count_if(rows_.begin(), rows_.end(), [this](RowIndex i) { return frequencies_.prefers(i); }));
+            std::count_if(rows.begin(), rows.end(), [this](RowIndex i) { return frequencies_.prefers(i); }));
     }
 
   private:
-    std::vector<RowIndex> rows_;
+    ActiveRows active_;
     std::vector<RowIndex> schedule_;
     Frequencies frequencies_;
     Shuffle shuffle_;
-    double fade_;
     bool first_epoch_ = true;
 };
 

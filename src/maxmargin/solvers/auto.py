@@ -216,7 +216,7 @@ class Auto(Method):
         limits = {"max_passes": DCD_PASSES} if hardness <= EASY else {"max_passes": DCD_PASSES, "worth": DCD_WORTH}
         if hardness <= HARD and (yield Stage(dcd, limits)) is not Exit.BUDGET:
             return
-        avsf = DualCoordinateDescent(order="adaptive")
+        avsf = DualCoordinateDescent(order="adaptive", shrinking=self.shrinking)
         if self.dual:
             yield Stage(avsf)
             return

@@ -34,7 +34,8 @@ class DualCoordinateDescent(Method):
         printed; "uniform" any row at any time (Algorithm 2, "online"); "adaptive" visits rows in proportion to what
         their steps have gained ("avsf").
     shrinking : bool, default=True
-        Whether rows that seem to stay at a bound are set aside (eq. 16), in the first three orders.
+        Whether rows that seem to stay at a bound are set aside (eq. 16), in all orders but "uniform". The paper of
+        "adaptive" does not.
     averaging : bool, default=True
         Whether "adaptive" also looks at the means of its iterates, which the paper does not.
     anchoring : bool, default=True
