@@ -50,3 +50,28 @@ def test_adaptive_frequencies_leave_most_rows_behind():
     X, y = text_like()
     solution = solve(BinaryProblem(X, y, 100.0, loss="hinge", bias=1.0), solver="avsf", tol=1e-6)
     assert solution.history[-1].active < 3000
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "least_squares"])
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_adaptive_frequencies_find_the_same_optimum_with_rows_set_aside(loss, bias):
+    X, y = text_like(rows=400, features=1500, seed=3)
+    X = X.multiply(np.random.default_rng(4).lognormal(0, 2, size=(400, 1))).tocsr()  # a few rows are very long
+    problem = BinaryProblem(X, y, 10.0, loss=loss, bias=bias)
+    shrunk, plain = (
+        solve(problem, DualCoordinateDescent(order="adaptive", shrinking=flag), tol=1e-9, max_iter=10**5)
+        for flag in (True, False)
+    )
+    assert shrunk.converged
+    assert plain.converged
+    assert shrunk.certificate.primal == pytest.approx(plain.certificate.primal, rel=2e-9)
+
+
+def test_rows_set_aside_by_adaptive_frequencies_come_back():
+    # From the optimum of another C the rows that are at a bound are not those that will stay there.
+    X, y = text_like(rows=600)
+    start = solve(BinaryProblem(X, y, 1e-4, loss="hinge"), "avsf", tol=1e-6)
+    solution = solve(BinaryProblem(X, y, 1.0, loss="hinge"), "avsf", tol=1e-8, start=start, max_iter=10**4)
+    assert solution.converged
+    truth = solve(BinaryProblem(X, y, 1.0, loss="hinge"), "dcd", tol=1e-8, max_iter=10**4)
+    assert solution.certificate.primal == pytest.approx(truth.certificate.primal, rel=2e-8)

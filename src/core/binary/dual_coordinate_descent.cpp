@@ -81,6 +81,9 @@ class DualCoordinateDescent {
             if (order_.visits_every_active_row_once()) {
                 const double gap = trust * sweep.gap + hidden_gap;
                 check = check || gap <= limits_.tol * std::abs(dual_ + gap) || sweep.gap < 0.1 * hidden_gap;
+            } else {
+                // The rows that were visited have nothing more to gain; others may be hidden.
+                check = check || sweep.gap <= 0.1 * limits_.tol * std::abs(dual_);
             }
             if (!check) {
                 if (solved) {
