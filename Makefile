@@ -111,9 +111,11 @@ clean:
 	rm -rf $(VENV) $(VENV)-sanitize $(VENV)-threads $(VENV)-clang build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# Where Python has a pip of its own, that puts another one into the environment in half the time that `venv` takes.
 $(VENV)/python:
 	@echo "== Making a virtual environment in $(VENV)"
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip 2>/dev/null \
+	  || $(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
 $(VENV)/package: $(VENV)/python $(SOURCES)
