@@ -115,10 +115,9 @@ class DualCoordinateDescent {
             if (all_solved) {
                 return {Exit::epsilon, epochs_};
             }
-            pace_in_passes_.add(passes_, gap);
-            pace_in_epochs_.add(static_cast<double>(epochs_), gap);
-            if (passes_ >= limits_.max_passes || pace_in_passes_.too_slow(limits_.tol, limits_.worth) ||
-                pace_in_epochs_.stalls(limits_.tol, limits_.patience)) {
+            pace_.add(passes_, gap);
+            if (passes_ >= limits_.max_passes || pace_.too_slow(limits_.tol, limits_.worth) ||
+                pace_.stalls(limits_.tol, limits_.patience, most_passes())) {
                 return {Exit::budget, epochs_};
             }
             if (epochs_ >= limits_.max_iter) {
@@ -172,6 +171,12 @@ class DualCoordinateDescent {
         double gap() const { return relative_gap(best, bounds.dual()); }
         const std::vector<double>& weights() const { return bounds.weights(); }
     };
+
+    // What is worth waiting for before another method has its turn: with the hinge, where others are dear, twice what
+    // has passed; with curved losses twice the patience.
+    double most_passes() const {
+        return 2.0 * (problem_.loss.is_hinge() ? std::max(limits_.patience, passes_) : limits_.patience);
+    }
 
     double best_primal() const { return std::min(state_.bounds.primal(), line_.primal()); }
     double gap_now() const { return relative_gap(best_primal(), state_.bounds.dual()); }
@@ -305,7 +310,7 @@ class DualCoordinateDescent {
     double passes_ = 0.0;
     std::int64_t epochs_ = 0;
     std::size_t count_ = 0;  // rows that take part
-    Pace pace_in_passes_, pace_in_epochs_;
+    Pace pace_;
 };
 
 std::unique_ptr<RowOrder> make_order(const BinaryState& state, const DescentOptions& options) {

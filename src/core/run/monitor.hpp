@@ -20,7 +20,7 @@ struct Limits {
     std::int64_t max_iter;  // epochs, steps or cuts of a stage
     double max_passes;      // work of a stage; ends with Exit::budget
     double worth;           // passes more that it may need at its pace; likewise
-    double patience;        // epochs after which it is given up when it stalls; likewise
+    double patience;        // passes after which it is given up when it stalls; likewise
     std::uint64_t seed;
 };
 

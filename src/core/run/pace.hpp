@@ -38,16 +38,16 @@ class Pace {
         return worth < infinity && seen_.size() >= 2 && !(to_go(tol) <= worth);
     }
 
-    // Whether, after `patience`, more than twice that is still to go; or whether after half of it, and `first_look` at
-    // the least, nothing has been achieved.
-    bool stalls(double tol, double patience) const {
+    // Whether, after `patience`, more than `most` is still to go; or whether after half of it, and `first_look` at the
+    // least, nothing has been achieved.
+    bool stalls(double tol, double patience, double most) const {
         if (!(patience < infinity) || seen_.empty() || seen_.back().second <= tol) {
             return false;
         }
         const double passed = seen_.back().first;
         const double gap = seen_.back().second;
         const bool hopeless = gap > far && passed >= std::max(first_look, 0.5 * patience);
-        return hopeless || (passed >= patience && (seen_.size() < 2 || to_go(tol) > 2.0 * patience));
+        return hopeless || (passed >= patience && (seen_.size() < 2 || to_go(tol) > most));
     }
 
   private:

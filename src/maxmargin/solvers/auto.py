@@ -75,8 +75,8 @@ PRODUCTS_PER_VALUE = 1.5
 MULTIPLICATIONS_PER_VALUE = 30.0
 #: From so many passes on, Newton's method is worth the wait for the pace of "dcd".
 EXPENSIVE = 60.0
-#: Epochs of "avsf" before its pace is judged: for curved losses, and for the hinge, where Newton steps cost more.
-PATIENCE = {True: 25.0, False: 40.0}
+#: Passes of "avsf" before its pace is judged: for curved losses, and for the hinge, where Newton steps cost more.
+PATIENCE = {True: 25.0, False: 60.0}
 #: Newton steps between two stages of "avsf".
 NEWTON_STEPS = 5
 #: Each further stage of either gets more, so that the alternation cannot go on without progress for ever.

@@ -90,7 +90,7 @@ class DualCoordinateDescent(Method):
         """Sweep over the rows.
 
         Ends after work of ``max_passes`` passes over the data, earlier if at its pace it would need more than ``worth``
-        passes from here, or if it stalls after ``patience`` epochs.
+        passes from here, or if it stalls after ``patience`` passes.
         """
         options = _core.DescentOptions(
             ORDERS[self.order],
