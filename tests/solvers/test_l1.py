@@ -66,6 +66,43 @@ def test_the_optimum_is_that_of_a_smooth_solver(seed, bias, penalize_bias, loss)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("bias", "penalize_bias"), [(0.0, True), (1.0, False)])
+@pytest.mark.parametrize("case", ["ordinary", "weights", "repeated", "one class in the sample"])
+def test_a_start_from_a_sample_of_the_rows_leads_to_the_same_optimum(case, bias, penalize_bias, loss):
+    # So many rows for each feature that the first steps look at a part of them only.
+    X, y = random_problem(rows=6000, features=4, seed=21)
+    C = np.full(len(y), 0.3)
+    if case == "weights":
+        C *= np.random.default_rng(0).random(len(y)) < 0.01
+        C[:2] = 50.0
+    if case == "repeated":
+        X, y = np.repeat(X[:3], 2000, axis=0), np.repeat([1, -1, 1], 2000)
+    if case == "one class in the sample":
+        y = np.ones(len(y))
+        y[17] = -1
+    problem = BinaryProblem(X, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias, penalty="l1")
+    solution = solve(problem, tol=1e-7)
+    assert solution.converged
+    check(problem, solution)
+    assert_between(problem, solution)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0])
+def test_rows_left_out_of_a_descent_are_counted_where_they_get_a_loss(C):
+    # Short rows are soon far on the right side; the long ones then move the weights they share across them.
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 800)) * (rng.random((300, 800)) < 0.05)
+    X[:200] *= 0.3
+    X[200:] *= 10
+    y = np.where(X @ rng.normal(size=800) > 0, 1, -1)
+    problem = BinaryProblem(X, y, C, loss="squared_hinge", penalty="l1")
+    solution = solve(problem, tol=1e-7, max_iter=10**5)
+    assert solution.converged
+    check(problem, solution)
+    assert_between(problem, solution)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("bias", "penalize_bias"), BIASES)
 @pytest.mark.parametrize("C", [0.05, 30.0])
 def test_many_features_have_the_optimum_of_a_smooth_solver(C, bias, penalize_bias, loss):
