@@ -78,11 +78,12 @@ wheel:
 clang: $(VENV)-clang/ready
 	$(VENV)-clang/bin/pytest tests/core tests/solvers tests/io/test_svmlight.py
 
-# The memory test is left out: the sanitizer's own shadow memory would be counted.
+# The memory test is left out: the sanitizer's own shadow memory would be counted. What a sanitizer writes before it ends
+# the process must not be caught.
 sanitize: $(VENV)-sanitize/ready
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	$(VENV)-sanitize/bin/pytest tests --ignore tests/test_memory.py --ignore tests/test_instructions.py
+	$(VENV)-sanitize/bin/pytest --capture=sys tests --ignore tests/test_memory.py --ignore tests/test_instructions.py
 
 # Races between threads. numpy and others are not built for this, so that their reports are left out.
 sanitize-threads: $(VENV)-threads/ready

@@ -166,9 +166,7 @@ class Search:
         from maxmargin import LinearSVC
 
         X, _, y, _ = self.halves()
-        start = time.perf_counter()
-        LinearSVC(self.loss).fit(X, y)
-        return time.perf_counter() - start, float("nan")
+        return fastest(lambda: LinearSVC(self.loss).fit(X, y))[0], float("nan")
 
     def calibrated(self) -> dict[str, Any]:
         """One with probabilities, and how good they are beside scikit-learn's."""
@@ -178,9 +176,8 @@ class Search:
         from maxmargin import LinearSVC
 
         X, X_test, y, y_test = self.halves()
-        start = time.perf_counter()
-        model = LinearSVC(self.loss).calibrated(X, y)
-        facts = {"seconds": time.perf_counter() - start, "log_loss": log_loss(y_test, model.predict_proba(X_test))}
+        seconds, model = fastest(lambda: LinearSVC(self.loss).calibrated(X, y))
+        facts = {"seconds": seconds, "log_loss": log_loss(y_test, model.predict_proba(X_test))}
         theirs = CalibratedClassifierCV(LinearSVC(self.loss), ensemble=False).fit(X, y)
         return facts | {"rival_log_loss": log_loss(y_test, theirs.predict_proba(X_test))}
 
@@ -188,6 +185,16 @@ class Search:
         """Ourselves without a proof."""
         found = self.ours()
         return found["seconds"], found["accuracy"]
+
+
+def fastest(work: Callable[[], Any], runs: int = 5) -> tuple[float, Any]:
+    """The seconds of the fastest run of something short, and what it gives."""
+    best = float("inf")
+    for _ in range(runs):
+        start = time.perf_counter()
+        found = work()
+        best = min(best, time.perf_counter() - start)
+    return best, found
 
 
 def measure(arguments: argparse.Namespace) -> None:

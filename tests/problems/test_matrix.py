@@ -5,7 +5,15 @@ import pytest
 import scipy.sparse as sp
 
 import maxmargin.problems.matrix
-from maxmargin import BinaryProblem, LinearSVC, Matrix, MulticlassProblem, RankingProblem, solve
+from maxmargin import (
+    BinaryProblem,
+    LinearSVC,
+    Matrix,
+    MulticlassProblem,
+    RankingProblem,
+    RegressionProblem,
+    solve,
+)
 from maxmargin.models.model import linear_scores
 from maxmargin.training.classification import train_classifier
 from maxmargin.training.cross_validation import cross_validate, fold_numbers, folds_of
@@ -180,3 +188,47 @@ def test_what_would_need_a_copy_is_refused_with_the_remedy(X, error, message):
 
     with pytest.raises(error, match=re.escape(message)):
         Matrix(X)
+
+
+def misaligned(array):
+    """The same numbers one byte beside the place where they should begin, as they come out of messages."""
+    memory = np.zeros(array.nbytes + 1, dtype=np.uint8)
+    odd = memory[1:].view(array.dtype).reshape(array.shape)
+    odd[...] = array
+    assert not odd.flags.aligned
+    return odd
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_misaligned_arrays_are_copied(storage):
+    X, y = random_problem(40, 6, seed=3)
+    X = STORAGES[storage](X)
+    odd = X.copy() if sp.issparse(X) else misaligned(X)
+    if sp.issparse(X):
+        odd.data, odd.indices, odd.indptr = (misaligned(array) for array in (X.data, X.indices, X.indptr))
+    matrix = Matrix(odd)
+    own = [matrix.X.data, matrix.X.indices, matrix.X.indptr] if matrix.is_sparse else [matrix.X]
+    assert all(array.flags.aligned for array in own)
+    assert Matrix(X).X is X
+    weights = np.linspace(0.5, 2.0, 40)
+    expected = LinearSVC().fit(X, y, weights)
+    found = LinearSVC().fit(odd, misaligned(y.astype(np.float64)), misaligned(weights))
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    np.testing.assert_array_equal(found.decision_function(odd), expected.decision_function(X))
+
+
+def test_misaligned_vectors_are_copied():
+    X, y = random_problem(30, 5, seed=4)
+    C, ranks = np.linspace(0.1, 1.0, 30), np.arange(30.0) % 4
+    for make, target in ((BinaryProblem, y.astype(np.float64)), (RegressionProblem, ranks)):
+        expected = solve(make(X, target, C), tol=1e-8)
+        start = misaligned(expected.alpha)
+        found = solve(make(X, misaligned(target), misaligned(C)), tol=1e-8, start=start)
+        np.testing.assert_allclose(found.weights, expected.weights, atol=1e-6)
+    expected = solve(RankingProblem(X, ranks, weights=C), tol=1e-8)
+    found = solve(RankingProblem(X, misaligned(ranks), weights=misaligned(C)), tol=1e-8)
+    np.testing.assert_array_equal(found.weights, expected.weights)
+    classes = (np.arange(30) % 3).astype(np.int32)
+    expected = solve(MulticlassProblem(X, classes), tol=1e-8)
+    found = solve(MulticlassProblem(X, misaligned(classes)), tol=1e-8)
+    np.testing.assert_array_equal(found.weights, expected.weights)

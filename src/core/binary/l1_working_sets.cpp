@@ -380,6 +380,7 @@ class WorkingSets {
 
 Outcome working_sets(L1State& state, const WorkingSetOptions& options, const Limits& limits, Monitor& monitor) {
     return state.visit([&]<class Rows>(const BinaryProblem<Rows>& problem) {
+        monitor.expect_check(4.0 * static_cast<double>(problem.rows.stored()));  // slacks, and a sum of rows
         return WorkingSets<Rows>(state, problem, options, limits, monitor).run();
     });
 }

@@ -42,6 +42,7 @@ class Pegasos {
     }
 
     Outcome run() {
+        monitor_.expect_check(check_passes * static_cast<double>(problem_.rows.stored()));
         start();
         const double count = static_cast<double>(candidates_.size());
         for (std::int64_t epoch = 1;; ++epoch) {
@@ -72,6 +73,7 @@ class Pegasos {
 
   private:
     static constexpr std::int64_t epochs_between_checks = 16;
+    static constexpr double check_passes = 4.0;  // slacks twice, and a sum of rows
     static constexpr double smallest_scale = 1e-100;
 
     // The iterate, or its average, and the variables that stand for it: cut off at their bounds, and so with other

@@ -33,7 +33,7 @@ class PrimalCoordinateDescent {
           largest_curvature_(problem.features() + 1),
           random_(limits.seed),
           plane_(problem_) {
-        for (std::size_t j = 0; j <= problem.features(); ++j) {
+        for (std::size_t j = 0; j <= problem.features() && !monitor_.poll(columns_[j].rows.size()); ++j) {
             visit(j, [&](std::size_t i, double x) {
                 largest_curvature_[j] += x * x * problem_.loss.inverse_diagonal(problem_.variables[i].C());
             });
@@ -200,6 +200,7 @@ class PrimalCoordinateDescent {
 
 Outcome primal_coordinate_descent(BinaryState& state, bool plane, const Limits& limits, Monitor& monitor) {
     return state.visit([&]<class Rows>(const BinaryProblem<Rows>& problem) {
+        monitor.expect_check(4.0 * static_cast<double>(problem.rows.stored()));  // slacks, and a sum of rows
         return PrimalCoordinateDescent<Rows>(state, problem, plane, limits, monitor).run();
     });
 }

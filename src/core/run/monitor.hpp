@@ -178,13 +178,14 @@ class Monitor {
     }
 
     static constexpr std::size_t work_between_looks = std::size_t{1} << 19;  // stored values: about a millisecond
+    static constexpr double usual_pace = 1e-9;                               // seconds for a stored value
 
-    // As the last one took, or as the pace of the stage so far lets expect.
+    // As the last one took, or as the pace of the stage so far lets expect; before it is known, a usual one.
     double check_cost() const {
-        if (last_check_ > 0.0 || stage_work_ == 0.0) {
+        if (last_check_ > 0.0) {
             return last_check_;
         }
-        return (seconds() - stage_start_) * expected_check_ / stage_work_;
+        return expected_check_ * (stage_work_ > 0.0 ? (seconds() - stage_start_) / stage_work_ : usual_pace);
     }
 
     static double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }

@@ -18,7 +18,7 @@ from dask.base import is_dask_collection
 from dask.delayed import Delayed
 
 from maxmargin.io.blocks import Blocks, open_blocks
-from maxmargin.solvers.block import Block, aligned
+from maxmargin.solvers.block import Block, by_rows
 
 TAKEN = "a dask array, a dask dataframe, a list of delayed blocks, or a folder of blocks (open_blocks)"
 
@@ -160,7 +160,7 @@ def rows_of(X: Any, where: str) -> Any:
     values: Any = X.data if hasattr(X, "indptr") else X
     if not np.all(np.isfinite(values)):
         raise ValueError(f"{where} of X holds NaN or infinity; drop these rows, or fill them in, before the fit")
-    return aligned(X)
+    return by_rows(X)
 
 
 def _column_of(values: Any, rows: int, name: str, where: str) -> Any:

@@ -235,7 +235,7 @@ def start_state(
 
 
 def _finite(values: Any, name: str, shape: tuple[int, ...], expected: str) -> Floats:
-    array = np.ascontiguousarray(values, dtype=np.float64)
+    array = np.require(values, np.float64, ["C", "A"])
     if array.shape != shape or not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must hold {expected}")
     return array
@@ -252,7 +252,7 @@ def _signs(y: ArrayLike, size: int) -> NDArray[np.int8]:
 
 def row_weights_of(C: ArrayLike, size: int) -> Floats:
     """``C`` as one weight for each row, checked."""
-    weights = np.asarray(C, dtype=np.float64)
+    weights = np.require(C, np.float64, "A")
     if weights.shape not in ((), (size,)):
         raise ValueError(f"C must be a number or have shape ({size},), not {weights.shape}")
     if not np.all(np.isfinite(weights)) or np.any(weights < 0) or not np.any(weights > 0):

@@ -232,13 +232,13 @@ def as_lists(alpha: Any, rows: int, classes: int) -> Csr:
             indptr = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(dense)))])
     if tuple(shape) != (rows, classes):
         raise ValueError(f"alpha must have the shape ({rows}, {classes}), rows by classes, not {tuple(shape)}")
-    values = np.ascontiguousarray(data, dtype=np.float64)
+    values = np.require(data, np.float64, ["C", "A"])
     if not np.all(np.isfinite(values)):
         raise ValueError("alpha must be finite")
     return Csr(
         values,
-        np.ascontiguousarray(indices, dtype=np.int32),
-        np.ascontiguousarray(indptr, dtype=np.int64),
+        np.require(indices, np.int32, ["C", "A"]),
+        np.require(indptr, np.int64, ["C", "A"]),
         (rows, classes),
     )
 
@@ -249,4 +249,4 @@ def _class_numbers(y: ArrayLike, size: int) -> NDArray[np.int32]:
         raise ValueError(f"y must have shape ({size},) to match the rows of X, not {labels.shape}")
     if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() > np.iinfo(np.int32).max:
         raise ValueError("y must hold class numbers, integers from 0 on; LinearSVC takes any labels")
-    return np.ascontiguousarray(labels, dtype=np.int32)
+    return np.require(labels, np.int32, ["C", "A"])

@@ -100,7 +100,7 @@ class Ranks:
         self.weights: Floats | None = None
         self._unit = 1.0
         if weights is not None:
-            self.weights = np.ascontiguousarray(weights, dtype=np.float64)
+            self.weights = np.require(weights, np.float64, ["C", "A"])
             if self.weights.shape != (size,):
                 raise ValueError(f"there must be {size} weights, one for each row, not {self.weights.shape}")
             if not np.all((self.weights >= 0) & (self.weights <= LARGEST_C)):
@@ -313,7 +313,7 @@ def _numbers(y: ArrayLike) -> Floats:
         raise ValueError(f"y must hold numbers, of which larger ones mean higher ranks, not {labels.dtype}")
     if labels.dtype.kind in "iu" and labels.size and (labels.max() > 2**53 or labels.min() < -(2**53)):
         labels = np.unique(labels, return_inverse=True)[1]  # doubles would take neighbours for equal
-    numbers = np.ascontiguousarray(labels, dtype=np.float64)
+    numbers = np.require(labels, np.float64, ["C", "A"])
     if not np.all(np.isfinite(numbers)):
         raise ValueError("y must be finite")
     return numbers

@@ -201,7 +201,7 @@ def _targets(y: ArrayLike, size: int) -> Floats:
         raise ValueError(f"y must have shape ({size},) to match the rows of X, not {targets.shape}")
     if targets.dtype.kind not in "iufb":
         raise ValueError(f"y must hold numbers to predict, not {targets.dtype}")
-    targets = targets.astype(np.float64, copy=False)
+    targets = np.require(targets, np.float64, "A")
     if not np.all(np.abs(targets) <= LARGEST_TARGET):
         raise ValueError(f"y must hold finite numbers of at most {LARGEST_TARGET:g}")
     return targets

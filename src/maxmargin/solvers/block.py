@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from maxmargin import _core
 from maxmargin.problems.losses import LOSSES, Floats, Loss
-from maxmargin.problems.matrix import Matrix
+from maxmargin.problems.matrix import Matrix, aligned
 from maxmargin.problems.ranking import Ranks
 
 
@@ -71,15 +71,12 @@ class Learning:
         return len(self.classes) if len(self.classes) > 2 else 1
 
 
-def aligned(X: Any) -> Any:
-    """Rows whose numbers begin at multiples of their size.
+def by_rows(X: Any) -> Any:
+    """Rows in C order whose numbers are aligned.
 
-    Arrays out of a message need not, and then numpy multiplies them by another loop, which rounds differently.
+    Arrays out of a message need not be, and then numpy multiplies them by another loop, which rounds differently.
     """
-    if not hasattr(X, "indptr"):
-        return np.require(X, requirements=["C", "A"])
-    arrays = [np.require(array, requirements=["C", "A"]) for array in (X.data, X.indices, X.indptr)]
-    return type(X)(tuple(arrays), shape=X.shape)
+    return aligned(X if hasattr(X, "indptr") else np.ascontiguousarray(X))
 
 
 @dataclass
@@ -129,7 +126,7 @@ class Block:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.X = aligned(self.X)
+        self.X = by_rows(self.X)
 
     @cached_property
     def matrix(self) -> Matrix:
