@@ -144,3 +144,10 @@ def test_int64_indices_beyond_int32_are_compared_as_int64():
     matrix.indices[3] = 2**32  # would be 0 as a 32-bit number
     with pytest.raises(ValueError, match="column index 4294967296"):
         BinaryProblem(matrix, np.array([1, -1, 1, -1]))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "least_squares"])
+def test_losses_at_zero_are_the_objective_there(loss):
+    X, y = random_problem(rows=20, features=3)
+    problem = BinaryProblem(X, y, np.arange(20) / 7, loss=loss, bias=1.0)
+    assert problem.losses_at_zero() == pytest.approx(problem.primal(np.zeros(4)), rel=1e-14)

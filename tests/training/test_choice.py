@@ -120,7 +120,8 @@ def test_losses_of_mixtures_are_those_of_their_scores(loss):
         points.append(Seen([problem], [solve(problem, tol=1e-10)], C, np.arange(60)).points[0])
     pair = Pair(*points)
     for s in (0.0, 0.3, 1.0):
-        expected = pair.left.problem.losses_at((1 - s) * pair.left.scores + s * pair.right.scores) / 0.1
+        scores = (1 - s) * pair.left.scores + s * pair.right.scores
+        expected = pair.left.problem.loss.primal(1.0 - y * scores, np.arange(60) / 30).sum()
         assert pair.losses(np.array([s]))[0] == pytest.approx(expected, rel=1e-9)
 
 

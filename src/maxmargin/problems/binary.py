@@ -170,9 +170,9 @@ class BinaryProblem(Problem):
             low, high = (b, high) if slope < 0 else (low, b)
         return (low + high) / 2 / self.bias
 
-    def losses_at(self, scores: Floats) -> float:
-        """The losses of all rows, by their scores."""
-        return float(self.loss.primal(1.0 - self.y * scores, self.C).sum())
+    def losses_at_zero(self) -> float:
+        """The losses of all rows where every score is zero: each row has the same but for its weight."""
+        return float(self.loss.primal(np.ones(1), np.array([self.C.sum()]))[0])
 
     def primal(self, w: ArrayLike) -> float:
         """The objective at weights whose last entry is the bias."""

@@ -372,7 +372,7 @@ def untouched(problem: BinaryProblem, method: Method) -> Solution:
     return Solution(
         weights=np.zeros(features + 1),
         alpha=np.zeros(rows),
-        certificate=Certificate(problem.losses_at(np.zeros(1)), 0.0),
+        certificate=Certificate(problem.losses_at_zero(), 0.0),
         exit="time_limit",
         n_iter=0,
         solver=method.name,
