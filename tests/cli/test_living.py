@@ -17,6 +17,7 @@ from maxmargin import LinearSVC, load_model, load_svmlight, save_svmlight
 from maxmargin.io.checkpoint_file import read_checkpoint
 from maxmargin.io.data import read_data
 
+from ..conftest import random_problem
 from ..problems.test_ranking import ranking
 
 
@@ -224,6 +225,20 @@ def test_rankings_have_checkpoints_too(folder, command):
     assert read_checkpoint("r.ckpt").problems[0].solution.points is not None
     assert command(*words, "--resume", "-q") == (0, "", "")
     assert not os.path.exists("r.ckpt")
+
+
+@pytest.mark.parametrize("task", ["regression", "one_class"])
+def test_numbers_and_one_class_have_checkpoints_too(folder, command, task):
+    X, y = random_problem(rows=300, features=10, seed=3)
+    save_svmlight(X + 2.0, X[:, 0] + 0.1 * y, "numbers.svm")
+    words = ["train", "numbers.svm", "n.mm", "--task", task, "--tol", "1e-7", "--solver", "dcd"]
+    words += ["--checkpoint", "n.ckpt"]
+    assert command(*words, "--max-iter", "2", "-q")[0] == 1
+    begun = read_checkpoint("n.ckpt").problems[0].solution
+    words[words.index("dcd")] = "auto"
+    assert command(*words, "--resume", "-q") == (0, "", "")
+    assert len(load_model("n.mm").history_) > len(begun.history)
+    assert not os.path.exists("n.ckpt")
 
 
 @pytest.mark.parametrize(

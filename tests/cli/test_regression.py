@@ -112,8 +112,7 @@ def test_tables_of_numbers_are_predicted_by_their_columns(data, command):
         (["--liblinear", "-s 13 -w1 2"], "--class-weight does not apply"),
         (["--liblinear", "-s 11 -C"], "-C goes with -s 2 only"),
         (["--liblinear", "-s 21 -v 5"], "a one-class model has no labels to be cross-validated by"),
-        (["--task", "regression", "--checkpoint", "c.ckpt"], "--checkpoint goes with --task classify and rank"),
-        (["--task", "one_class", "--resume"], "--resume goes with --task classify and rank"),
+        (["--task", "one_class", "--resume"], "--resume needs --checkpoint FILE"),
     ],
 )
 def test_options_that_do_not_apply_are_errors(data, command, words, message):

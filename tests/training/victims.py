@@ -11,8 +11,10 @@ import sys
 
 import numpy as np
 
+from maxmargin.problems.one_class import OneClassProblem
 from maxmargin.problems.ranking import RankingProblem
-from maxmargin.training.checkpoint import solve_ranking
+from maxmargin.problems.regression import RegressionProblem
+from maxmargin.training.checkpoint import solve_one
 from maxmargin.training.classification import train_classifier
 
 
@@ -22,6 +24,10 @@ def data(kind):
     rows, features = (1500, 20) if kind == "ranking" else (2500, 30)
     X = rng.normal(size=(rows, features)) * np.linspace(0.3, 3.0, features)
     scores = X @ rng.normal(size=(features, 3)) / 3 + 2.0 * rng.normal(size=(rows, 3))
+    if kind == "regression":
+        return X, scores[:, 0], None
+    if kind == "one class":
+        return X + 1.5, scores[:, 0], None
     if kind == "binary":
         return X, (scores[:, 0] > 0).astype(np.intp), None
     if kind == "ranking":
@@ -35,7 +41,13 @@ def train(kind, path, tol, interval=0.01, solver="auto", C=1.0, **options):
     common = {"tol": tol, "max_iter": 10**9, "checkpoint": path, "checkpoint_interval": interval}
     if kind == "ranking":
         problem = RankingProblem(X, y, C, qid=qid)
-        return [problem], [solve_ranking(problem, solver, **common)]
+        return [problem], [solve_one(problem, solver, **common)]
+    if kind == "regression":
+        problem = RegressionProblem(X, y, C, bias=1.0, **options)
+        return [problem], [solve_one(problem, solver, **common)]
+    if kind == "one class":
+        problem = OneClassProblem(X, 0.2, C)
+        return [problem], [solve_one(problem, solver, **common)]
     if kind == "classes":
         options.setdefault("multi_class", "crammer_singer")
     return train_classifier(X, y, int(y.max()) + 1, C, solver=solver, **options, **common)

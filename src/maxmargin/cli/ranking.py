@@ -66,7 +66,7 @@ def train_ranker(data: Data, name: str, given: dict[str, Any], output: Output) -
     from maxmargin.cli.output import Bar, TrainingBar
     from maxmargin.models.model import Model
     from maxmargin.problems.ranking import RankingProblem
-    from maxmargin.training.checkpoint import solve_ranking
+    from maxmargin.training.checkpoint import solve_one
 
     check_ranks(data, name, output)
     assert data.y is not None
@@ -76,7 +76,7 @@ def train_ranker(data: Data, name: str, given: dict[str, Any], output: Output) -
         raise ValueError(f"{name}: {error}") from error
     with Bar(output, "training") as bar:
         [listener] = TrainingBar(bar, 1, given["tol"]).listeners
-        solution = solve_ranking(
+        solution = solve_one(
             problem,
             given["solver"],
             checkpoint=given["checkpoint"],

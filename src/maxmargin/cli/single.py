@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 def solve_with_bar(problem: Any, method: Method, given: dict[str, Any], output: Output) -> Solution:
     """The solution within the limits that were given, with a bar on the way."""
     from maxmargin.cli.output import Bar, TrainingBar
-    from maxmargin.solvers.solve import solve
+    from maxmargin.training.checkpoint import solve_one
 
     with Bar(output, "training") as bar:
         [listener] = TrainingBar(bar, 1, given["tol"]).listeners
-        return solve(
+        return solve_one(
             problem,
             method,
+            checkpoint=given["checkpoint"],
+            checkpoint_interval=given["checkpoint_interval"],
             tol=given["tol"],
             max_iter=given["max_iter"],
             time_limit=given["time_limit"],

@@ -175,9 +175,6 @@ def train(context: click.Context, /, data: str, model: str | None, **given: Any)
 
 def _check_checkpoint(given: dict[str, Any], *others: str) -> None:
     path = given["checkpoint"]
-    if given["task"] not in ("classify", "rank") and (path is not None or given["resume"]):
-        option = "--resume" if path is None else "--checkpoint"
-        raise ValueError(f"{option} goes with --task classify and rank, not with {given['task']}")
     if path is None:
         if given["resume"]:
             raise ValueError("--resume needs --checkpoint FILE, the file to go on from")

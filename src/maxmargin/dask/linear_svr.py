@@ -22,15 +22,22 @@ from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.rounds import Summary
 
 #: Parameters that have no meaning on a cluster.
-FIXED = {"penalize_intercept": True, "shrinking": True, "warm_start": False, "n_jobs": None, "pack": True}
+FIXED = {
+    "penalize_intercept": True,
+    "shrinking": True,
+    "warm_start": False,
+    "n_jobs": None,
+    "pack": True,
+    "checkpoint": None,
+}
 
 
 class LinearSVR(linear_svr.LinearSVR):
     """Linear support vector regression over a Dask cluster, trained to a certified duality gap.
 
     It minimises the same objective as `maxmargin.LinearSVR` and has the same parameters, but for those that have no
-    meaning on a cluster: ``penalize_intercept=False``, ``shrinking``, ``warm_start``, ``n_jobs`` and ``pack`` keep
-    their defaults, or `fit` says so. ``max_iter`` counts rounds. There is no ``dual_coef_``.
+    meaning on a cluster: ``penalize_intercept=False``, ``shrinking``, ``warm_start``, ``n_jobs``, ``pack`` and
+    ``checkpoint`` keep their defaults, or `fit` says so. ``max_iter`` counts rounds. There is no ``dual_coef_``.
 
     Parameters
     ----------

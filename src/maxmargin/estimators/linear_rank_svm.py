@@ -26,7 +26,7 @@ from maxmargin.problems.ranking import RankingProblem, count_pairs
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import solvers_for
-from maxmargin.training.checkpoint import INTERVAL, solve_ranking
+from maxmargin.training.checkpoint import INTERVAL, solve_one
 from maxmargin.training.method_choice import narrow_method
 from maxmargin.training.streaming import loaded, train_ranker_on_blocks
 
@@ -178,7 +178,7 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
         points = self._initial_points(X.shape[1])
         progress = self._start_callbacks(X, y, qid, sample_weight)
         progress.begin()
-        solution = solve_ranking(
+        solution = solve_one(
             problem,
             self.solver,
             checkpoint=self.checkpoint,

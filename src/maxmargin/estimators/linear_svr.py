@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -17,12 +18,14 @@ from maxmargin.estimators.base import seed_of
 from maxmargin.estimators.on_blocks import labels_of
 from maxmargin.estimators.single import SingleProblemEstimator
 from maxmargin.io.blocks import Blocks
+from maxmargin.io.files import PathLike
 from maxmargin.models.model import Model
 from maxmargin.problems.losses import REGRESSION_LOSSES, Floats
 from maxmargin.problems.regression import RegressionProblem, regression_loss
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.methods import SOLVERS
+from maxmargin.training.checkpoint import INTERVAL
 from maxmargin.training.method_choice import narrow_method
 from maxmargin.training.streaming import loaded, train_regression_on_blocks
 
@@ -74,6 +77,13 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         end of the fit. False: no copy, ever.
     time_limit : float, default=None
         Seconds for the whole fit. The best weights so far are kept, with the exact gap they have.
+    checkpoint : path, default=None
+        A file for the state of the fit, written whole at intervals. If the process is killed, a fit of the same data
+        and parameters goes on from there; ``tol``, ``solver`` and limits may be others. A file of another fit is
+        replaced if that fit has reached its ``tol``, and refused else. With a checkpoint the last bits of a model
+        depend on the clock. The parameter is not stored in model files.
+    checkpoint_interval : float, default=60.0
+        Seconds of work that may be lost at most (plus one epoch or step).
     random_state : int, RandomState instance or None, default=None
         Seed of this fit. None means 0: fits are repeatable unless you ask otherwise.
     verbose : int, default=0
@@ -135,6 +145,8 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         "n_jobs": [None, Integral],
         "pack": ["boolean"],
         "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
+        "checkpoint": [None, str, os.PathLike],
+        "checkpoint_interval": [Interval(Real, 0.0, None, closed="neither")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -160,6 +172,8 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         n_jobs: int | None = None,
         pack: bool = True,
         time_limit: float | None = None,
+        checkpoint: PathLike | None = None,
+        checkpoint_interval: float = INTERVAL,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:

@@ -73,7 +73,7 @@ random_state, verbose
         **{
             name: constraint
             for name, constraint in LinearSVR._parameter_constraints.items()
-            if name not in ("C", "warm_start")
+            if name not in ("C", "warm_start", "checkpoint", "checkpoint_interval")
         },
         **SearchesC.search_constraints,
         "n_jobs": [None, Integral],

@@ -14,7 +14,7 @@ from maxmargin.problems.regression import RegressionProblem
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.solution import Solution
-from maxmargin.solvers.solve import solve
+from maxmargin.training.checkpoint import solve_one
 
 Problem = RegressionProblem | OneClassProblem
 
@@ -35,9 +35,11 @@ class SingleProblemEstimator(CertifiedEstimator):
         start = self._start(problem)
         progress = self._progress(told, attributes)
         progress.begin()
-        solution = solve(
+        solution = solve_one(
             problem,
             method,
+            checkpoint=self.checkpoint,
+            checkpoint_interval=self.checkpoint_interval,
             tol=self.tol,
             max_iter=self.max_iter,
             time_limit=deadline.left(reserve=deadline.spent()),  # to make a model takes about as long as the checks

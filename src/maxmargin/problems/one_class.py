@@ -60,6 +60,10 @@ class OneClassProblem(Problem):
         self.nu = float(nu)
         self._total = float(self.C[0]) * len(self.C) if self.C.strides == (0,) else float(self.C.sum())
 
+    def identity(self) -> tuple[Any, ...]:
+        """All that tells this problem from others over the same rows."""
+        return self.kind, self.nu, self.C
+
     @property
     def slope(self) -> float:
         """``nu C``, the sum of the dual variables."""

@@ -253,6 +253,10 @@ class RankingProblem(Problem):
             raise ValueError(f"C must lie between {SMALLEST_C:g} and {LARGEST_C:g}, not {C}")
         self.C = float(C)
 
+    def identity(self) -> tuple[Any, ...]:
+        """All that tells this problem from others over the same rows."""
+        return self.kind, self.ranks.y, self.ranks.group_of, self.ranks.scaled_weights, self.C
+
     def start(self, start: Any = None) -> _core.RankingState:
         """The problem as the C++ core solves it, with cuts at zero and at the points of a solution or as given."""
         points = getattr(start, "points", start)

@@ -106,6 +106,10 @@ class RegressionProblem(Problem):
         if not penalize_bias and bias == 0:
             raise ValueError("penalize_bias=False needs a bias; use bias=1.0")
 
+    def identity(self) -> tuple[Any, ...]:
+        """All that tells this problem from others over the same rows."""
+        return self.kind, self.y, self.C, self.loss.name, self.loss.epsilon, self.bias, self.penalize_bias
+
     @property
     def regulariser(self) -> SquaredNorm:
         """``1/2 |w|^2``, with or without the bias."""

@@ -18,7 +18,9 @@ import numpy as np
 from maxmargin.io.checkpoint_file import State, read_checkpoint, remove_unfinished, write_checkpoint
 from maxmargin.io.files import PathLike
 from maxmargin.problems.matrix import Matrix
+from maxmargin.problems.one_class import OneClassProblem
 from maxmargin.problems.ranking import RankingProblem
+from maxmargin.problems.regression import RegressionProblem
 from maxmargin.solvers.solution import Snapshot, Solution
 from maxmargin.solvers.solve import solve
 
@@ -119,29 +121,27 @@ class Checkpoint:
         self.written = time.perf_counter()
 
 
-def solve_ranking(
-    problem: RankingProblem,
+def solve_one(
+    problem: RankingProblem | RegressionProblem | OneClassProblem,
     solver: Any,
     *,
     checkpoint: PathLike | None = None,
     checkpoint_interval: float = INTERVAL,
     **options: Any,
 ) -> Solution:
-    """Solve a ranking problem, with a checkpoint if a file for it is named; ``options`` are those of ``solve``.
+    """Solve the one problem of a training, with a checkpoint if a file is named; ``options`` are those of ``solve``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from maxmargin import RankingProblem
-    >>> from maxmargin.training.checkpoint import solve_ranking
-    >>> solve_ranking(RankingProblem(np.array([[0.0], [1.0], [3.0]]), [1, 2, 3]), "auto").converged
+    >>> from maxmargin.training.checkpoint import solve_one
+    >>> solve_one(RankingProblem(np.array([[0.0], [1.0], [3.0]]), [1, 2, 3]), "auto").converged
     True
     """
     if checkpoint is None:
         return solve(problem, solver, **options)
-    ranks = problem.ranks
-    name = fingerprint(problem.matrix, "ranking", ranks.y, ranks.group_of, ranks.scaled_weights, problem.C)
-    saved = Checkpoint(checkpoint, name, 1, checkpoint_interval)
+    saved = Checkpoint(checkpoint, fingerprint(problem.matrix, *problem.identity()), 1, checkpoint_interval)
     solution = saved.solve(0, problem, solver, **options)
     saved.close()
     return solution
