@@ -82,12 +82,12 @@ def test_interrupted_training_writes_nothing(folder):
     X = rng.normal(size=(3000, 600)) * 10.0 ** rng.integers(-3, 3, size=600)
     save_svmlight(X, np.where(rng.random(3000) < 0.5, 1, -1), "hard.svm")
     words = ["train", "hard.svm", "hard.mm", "--solver", "dcd", "--tol", "1e-12", "-C", "1e6"]
-    child = subprocess.Popen(
-        [sys.executable, "-m", "maxmargin", *words, "--max-iter", "100000000"], stderr=subprocess.PIPE, text=True
-    )
-    assert child.stderr.readline().startswith("training")
-    child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=60)
+    whole = [sys.executable, "-m", "maxmargin", *words, "--max-iter", "100000000"]
+    with subprocess.Popen(whole, stderr=subprocess.PIPE, text=True) as child:
+        lines = iter(child.stderr.readline, "")
+        assert any(line.startswith("training") for line in lines)  # where reading takes its time, it has a line too
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
     assert child.returncode == 130
     assert err.endswith("maxmargin: interrupted; no file was written\n")
     assert sorted(os.listdir()) == ["hard.svm", "test.svm", "train.svm"]
