@@ -18,7 +18,6 @@ from typing import Any
 
 from benchmarks.datasets import ROOT, folder, load_binary
 from benchmarks.report import Table, geometric_mean
-from benchmarks.speed import CS, LOSSES
 
 DATA = ["a9a", "w8a", "imdb", "news20", "covtype"]
 
@@ -58,6 +57,8 @@ def ask(process: subprocess.Popen[str], cell: list[Any]) -> float:
 
 
 def main() -> None:
+    from benchmarks.speed import CS, LOSSES  # which an older build could not import
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("other", type=Path, help="a checkout of another version, built")
     parser.add_argument("--data", nargs="+", default=DATA)
