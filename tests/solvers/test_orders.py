@@ -75,3 +75,18 @@ def test_rows_set_aside_by_adaptive_frequencies_come_back():
     assert solution.converged
     truth = solve(BinaryProblem(X, y, 1.0, loss="hinge"), "dcd", tol=1e-8, max_iter=10**4)
     assert solution.certificate.primal == pytest.approx(truth.certificate.primal, rel=2e-8)
+
+
+@pytest.mark.parametrize("order", ["adaptive", "permuted"])
+def test_steps_in_a_plane_take_variables_to_far_bounds(order):
+    # Rows that are there with both labels want C, and visits one by one take them there by small equal steps.
+    rng = np.random.default_rng(0)
+    X, y = 3.0 * rng.normal(size=(60, 30)), rng.choice([-1, 1], 60)
+    problem = BinaryProblem(np.vstack([X, X[:20]]), np.concatenate([y, -y[:20]]), 10.0, loss="hinge", bias=1.0)
+    with_plane = solve(problem, DualCoordinateDescent(order=order), tol=1e-3, max_iter=20_000)
+    without = solve(problem, DualCoordinateDescent(order=order, plane=False), tol=1e-3, max_iter=20_000)
+    optimum = solve(problem, "newton", tol=1e-9).certificate.primal
+    assert with_plane.converged
+    assert with_plane.certificate.primal == pytest.approx(optimum, rel=1e-3)
+    assert problem.certificate(with_plane.weights, with_plane.alpha).gap <= 1e-3 * (1 + 1e-9)
+    assert with_plane.n_iter < 0.5 * without.n_iter

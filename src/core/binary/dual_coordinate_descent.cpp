@@ -53,8 +53,9 @@ class DualCoordinateDescent {
         monitor_.expect_check(pass_cost);
         double hidden_gap = 0.0, previous = infinity;
         double trust = 1.0;  // exact gap / estimate of the sweep, when both were last known
-        // Rows that are visited by their gains already move together; steps in a plane add little to that.
-        const bool steps_in_plane = options_.plane && !order_.wanders();
+        // Rows that are visited by their gains already move together, and with curved losses another method soon has
+        // its turn; but where variables have far to go to their bounds, steps in a plane take them there.
+        const bool steps_in_plane = options_.plane && (!order_.wanders() || problem_.loss.is_hinge());
         double work = pass_cost;  // of the last epoch
         Visits visits;
         while (true) {

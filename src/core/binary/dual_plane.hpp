@@ -35,12 +35,14 @@ class DualPlane {
         waiting_ = hardness <= easy * scale ? first : 0;
     }
 
-    // Before an epoch, which is expected to cost as much work as the one before: shrinking may have made it so cheap
-    // that a step, which looks at all variables, would cost more.
+    // Before an epoch, given the work of the one before: shrinking may have made epochs so cheap that a step, which
+    // looks at all variables, costs more. Then it comes after some of them.
     void begin(const std::vector<double>& w, double work) {
-        planned_ = waiting_ == 0 && cost_ <= expensive * work;
+        work_ += work;
+        planned_ = waiting_ == 0 && (cost_ <= expensive * work || cost_ <= cheap * work_);
         waiting_ = std::max(waiting_ - 1, 0);
         if (planned_) {
+            work_ = 0.0;
             worthwhile_ = 1.0 + std::max(least_gain, cost_ / work);
             weights_ = w;
             copy_alphas(alphas_);
@@ -56,8 +58,9 @@ class DualPlane {
         dense_axpy(-1.0, weights_.data(), change_.data(), change_.size());
         Lengths t = best_lengths();
         // Along directions that hardly move the weights the maximum is far away, or nowhere.
-        if (!(std::abs(t.now) <= farthest && std::abs(t.before) <= farthest)) {
-            t = {t.now > 0.0 ? farthest : 1.0, 0.0};
+        const bool far = !(std::abs(t.now) <= farthest_ && std::abs(t.before) <= farthest_);
+        if (far) {
+            t = {t.now > 0.0 ? farthest_ : 1.0, 0.0};
         }
         const double total = move(t, w);
         const bool better = total > gain, worth = total > worthwhile_ * gain;
@@ -69,6 +72,7 @@ class DualPlane {
             w = weights_;
             dense_axpy(1.0, change_.data(), w.data(), w.size());
         }
+        farthest_ = far && worth ? std::min(farther * farthest_, at_most) : farthest;
         patience_ = worth ? 1 : std::min(2 * patience_, longest_patience);
         waiting_ = worth ? 0 : patience_ - 1;
         remember(w);
@@ -78,11 +82,12 @@ class DualPlane {
   private:
     static constexpr double least_gain = 0.05;                       // over that of the epoch alone
     static constexpr double weight_cost = 2.0, variable_cost = 3.0;  // of a step, in stored values of an epoch
-    static constexpr double expensive = 0.5;                         // share of an epoch
+    static constexpr double expensive = 0.5, cheap = 0.1;  // shares of an epoch, and of all since the last step
     static constexpr int longest_patience = 8;
-    static constexpr double farthest = 8.0;  // in lengths of the steps
-    static constexpr double easy = 2.0;      // mean C times curvature, with which a problem is nearly solved
-    static constexpr int first = 3;          // after so many epochs
+    // In lengths of the steps; how much farther the next one may go where the last one paid; and at the most.
+    static constexpr double farthest = 8.0, farther = 4.0, at_most = 1e6;
+    static constexpr double easy = 2.0;  // mean C times curvature, with which a problem is nearly solved
+    static constexpr int first = 3;      // after so many epochs
 
     // How far to go along the change of the epoch, and along the step before.
     struct Lengths {
@@ -193,7 +198,8 @@ class DualPlane {
     std::vector<double> alphas_, weights_;         // where the epoch began
     std::vector<double> change_;                   // of the weights by the epoch
     std::vector<double> before_, weights_before_;  // the step before, in variables and in weights
-    double cost_, worthwhile_ = 1.0;
+    double cost_, work_ = 0.0, worthwhile_ = 1.0;
+    double farthest_ = farthest;
     bool planned_ = false;
     int patience_ = 1, waiting_ = 0;  // epochs until the next step
 };

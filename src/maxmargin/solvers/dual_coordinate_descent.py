@@ -42,8 +42,8 @@ class DualCoordinateDescent(Method):
         Whether a regularised bias is held back by a proximal term where its column is large beside the rows. The
         optimum is the same.
     plane : bool, default=True
-        Whether each epoch is followed by an exact step in the plane of its change and of the step before, and the best
-        weights so far are mixed with the next ones. The papers do neither.
+        Whether epochs are followed by exact steps in the plane of their change and of the step before ("adaptive": for
+        the hinge alone), and the best weights so far are mixed with the next ones. The papers do neither.
     epsilon : float or None, default=None
         Stop when no projected gradient differs from another by more, rule (17) of the paper, and take rows back by that
         rule alone; for "permuted", "shuffled" and "cyclic". None: by the duality gap.
