@@ -533,10 +533,10 @@ def test_the_best_weights_on_a_line_are_never_worse_than_the_iterates():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(300, 40))
     y = np.where(X[:, 0] + rng.normal(size=300) > 0, 1, -1)
-    problem = BinaryProblem(X, y, 10.0, loss="hinge")
+    problem = BinaryProblem(X, y, 10.0)
     values = {}
     for plane in (True, False):
-        method = DualCoordinateDescent(order="adaptive", averaging=False, plane=plane)  # no steps in a plane
+        method = DualCoordinateDescent(order="adaptive", averaging=False, plane=plane)  # curved: no steps in a plane
         values[plane] = [r.primal for r in solve(problem, method, tol=1e-6, max_iter=30, report_passes=0.1).history]
     pairs = list(zip(values[True], values[False], strict=False))
     assert len(pairs) >= 20
