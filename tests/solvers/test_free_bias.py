@@ -24,7 +24,7 @@ def problem_of(X, y, C=1.0, *, loss="hinge", bias=1.0):
 
 
 def value(*args, solver="auto", tol=1e-9, **options):
-    solution = solve(problem_of(*args, **options), solver=solver, tol=tol)
+    solution = solve(problem_of(*args, **options), solver=solver, tol=tol, max_iter=100_000)
     assert solution.converged, (solution.exit, solution.certificate.gap)
     return solution.certificate.primal
 
