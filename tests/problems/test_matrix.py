@@ -217,6 +217,17 @@ def test_misaligned_arrays_are_copied(storage):
     np.testing.assert_array_equal(found.decision_function(odd), expected.decision_function(X))
 
 
+def test_csr_arrays_that_do_not_lie_side_by_side_are_copied():
+    X, y = random_problem(40, 6, seed=3)
+    X = csr(X)
+    apart = X.copy()
+    apart.data, apart.indices, apart.indptr = (np.repeat(a, 2)[::2] for a in (X.data, X.indices, X.indptr))
+    assert not apart.data.flags.c_contiguous
+    expected, found = LinearSVC().fit(X, y), LinearSVC().fit(apart, y)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    np.testing.assert_array_equal(found.decision_function(apart), expected.decision_function(X))
+
+
 def test_misaligned_vectors_are_copied():
     X, y = random_problem(30, 5, seed=4)
     C, ranks = np.linspace(0.1, 1.0, 30), np.arange(30.0) % 4

@@ -81,7 +81,7 @@ class Matrix:
 
 
 def aligned(X: Any) -> Any:
-    """Rows whose numbers begin at multiples of their size: copied if they do not, which most processors punish.
+    """Rows whose numbers begin at multiples of their size, those of a CSR matrix side by side; copied if they do not.
 
     Parameters
     ----------
@@ -104,9 +104,9 @@ def aligned(X: Any) -> Any:
     if isinstance(X, np.ndarray):
         return np.require(X, requirements="A")
     arrays = [getattr(X, name, None) for name in ("data", "indices", "indptr")]
-    if all(not isinstance(array, np.ndarray) or array.flags.aligned for array in arrays):
+    if all(not isinstance(array, np.ndarray) or (array.flags.aligned and array.flags.c_contiguous) for array in arrays):
         return X
-    data, indices, indptr = (np.require(array, requirements="A") for array in arrays)
+    data, indices, indptr = (np.require(array, requirements=["C", "A"]) for array in arrays)
     return Csr(data, indices, indptr, X.shape) if isinstance(X, Csr) else type(X)((data, indices, indptr), X.shape)
 
 
