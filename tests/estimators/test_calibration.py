@@ -56,8 +56,13 @@ def test_a_plain_model_is_calibrated_by_folds_that_start_from_it(data, method, m
     np.testing.assert_array_equal(ours.coef_, plain.coef_)
 
 
-def test_the_sigmoid_is_that_of_highest_likelihood():
-    scores, labels = noisy_scores()
+@pytest.mark.parametrize("rows", [400, 9_000])
+@pytest.mark.parametrize("sort", [False, True])
+def test_the_sigmoid_is_that_of_highest_likelihood(rows, sort):
+    scores, labels = noisy_scores(rows)
+    if sort:  # so that a sample of rows taken in order has few of one class at each end
+        order = np.lexsort((scores, labels))
+        scores, labels = scores[order], labels[order]
     weights = np.random.default_rng(1).integers(3, size=len(labels)).astype(float)
     fitted = fit_calibration("sigmoid", scores[:, None] * 1e6, labels, 2, weights)
     above, below = weights[labels == 1].sum(), weights[labels == 0].sum()

@@ -44,7 +44,7 @@ from maxmargin.training.tasks import Classification
 from maxmargin.training.weights import row_weights
 
 #: The gap that folds need for a calibration, in units of that of the fit.
-FOLD_TOL = 10.0
+FOLD_TOL = 30.0
 
 
 class _OnceCalibrated:

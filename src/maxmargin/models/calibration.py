@@ -24,6 +24,8 @@ from maxmargin.problems.losses import Floats
 CALIBRATIONS = ("sigmoid", "isotonic", "temperature")
 #: Newton steps of a likelihood, and the change at which they end.
 MOST_STEPS, SMALL_CHANGE = 100, 1e-10
+#: Rows of the sample on which the two numbers of a sigmoid are fitted first.
+SAMPLE = 2_000
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,17 @@ def _fit_sigmoid(scores: Floats, positive: NDArray[np.bool_], counts: Floats) ->
     scale = max(float(np.abs(scores).max(initial=0.0)), 1e-300)
     s = scores / scale
 
+    a, b = 0.0, float(np.log((above + 1.0) / (below + 1.0)))
+    every = len(s) // SAMPLE
+    if every > 1:
+        a, b = _newton_sigmoid(s[::every], target[::every], counts[::every], a, b)
+    a, b = _newton_sigmoid(s, target, counts, a, b)
+    return np.array([a / scale]), np.array([b])
+
+
+def _newton_sigmoid(s: Floats, target: Floats, counts: Floats, a: float, b: float) -> tuple[float, float]:
+    """The parameters of lowest cross-entropy, from a start; the function is convex, so that any will do."""
+
     def look(a: float, b: float) -> tuple[float, Floats]:
         """The value to be lowest, and the probabilities, with one exponential for both."""
         z = a * s + b
@@ -145,7 +158,6 @@ def _fit_sigmoid(scores: Floats, positive: NDArray[np.bool_], counts: Floats) ->
         value = _sum(counts, np.maximum(z, 0.0) + np.log1p(small) - target * z)
         return value, np.where(z >= 0, 1.0, small) / (1.0 + small)
 
-    a, b = 0.0, float(np.log((above + 1.0) / (below + 1.0)))
     best, p = look(a, b)
     for _ in range(MOST_STEPS):
         slope = counts * (p - target)
@@ -161,10 +173,10 @@ def _fit_sigmoid(scores: Floats, positive: NDArray[np.bool_], counts: Floats) ->
             now, p = look(a + step[0], b + step[1])
         if now > best:
             break
-        a, b, gained, best = a + step[0], b + step[1], best - now, now
+        a, b, gained, best = a + float(step[0]), b + float(step[1]), best - now, now
         if gained <= SMALL_CHANGE * abs(best):
             break
-    return np.array([a / scale]), np.array([b])
+    return a, b
 
 
 def _fit_isotonic(scores: Floats, positive: NDArray[np.bool_], counts: Floats) -> tuple[Floats, Floats]:
