@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from maxmargin import BinaryProblem, LinearSVC, solve
+from maxmargin import BinaryProblem, LinearSVC, MulticlassProblem, RegressionProblem, solve
 from maxmargin.problems.losses import LOSSES
 from maxmargin.solvers.methods import solvers_for
 
@@ -144,6 +144,62 @@ def test_gaps_that_once_were_understated_are_true(name):
             assert_honest(X, np.array(y), C, "hinge", bias, free, other, max_iter=max_iter)
 
 
+@pytest.mark.parametrize("scale", [1e4, 1e5, 1e6])
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_no_gap_is_understated_after_many_epochs_over_long_rows(loss, scale):
+    for seed in range(40, 60):
+        rng = np.random.default_rng(seed)
+        X = scale * rng.normal(size=(20, 3))
+        y = np.where(rng.random(20) < 0.5, 1, -1)
+        for solver in ("dcd", "avsf", "online"):
+            assert_honest(X, y, 1e3 if seed % 2 else 1.0, loss, 0.0, False, solver, max_iter=1000)
+
+
+def exact_losses_of_classes(X, y, C, formulation, bias, w):
+    """P(W) of several classes as a fraction."""
+    W = [[Fraction(float(value)) for value in row] for row in w]
+    primal = sum(value * value for row in W for value in row) / 2
+    for x, label, c in zip(X, y, np.broadcast_to(C, len(y)), strict=True):
+        row = [Fraction(float(value)) for value in x] + [Fraction(float(bias))]
+        scores = [sum(a * b for a, b in zip(row, weights, strict=True)) for weights in W]
+        slacks = [max(1 + score - scores[label], Fraction(0)) for m, score in enumerate(scores) if m != label]
+        primal += Fraction(float(c)) * (max(slacks) if formulation == "crammer_singer" else sum(slacks))
+    return primal
+
+
+@pytest.mark.parametrize("formulation", ["crammer_singer", "weston_watkins"])
+def test_primal_values_of_several_classes_with_huge_C_are_exact(formulation):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = 10.0 ** rng.uniform(0, 3) * rng.normal(size=(3, 4))
+        y = np.array([0, 1, 2])
+        C = 10.0 ** rng.uniform(4, 11, size=3)
+        problem = MulticlassProblem(X, y, C, formulation=formulation, n_classes=3, bias=1.0)
+        for solver in solvers_for(formulation):
+            solution = solve(problem, solver, max_iter=100)
+            exact = exact_losses_of_classes(X, y, C, formulation, 1.0, solution.weights)
+            assert solution.certificate.primal == pytest.approx(float(exact), rel=1e-7), (seed, solver)
+
+
+def test_primal_values_beside_a_tube_are_exact():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = 10.0 ** rng.uniform(0, 4) * rng.normal(size=(4, 2))
+        y = 10.0 ** rng.uniform(-6, 0) * rng.normal(size=4)
+        C, epsilon = 10.0 ** rng.uniform(2, 8), 0.2 * abs(y).mean()
+        for loss in ("epsilon_insensitive", "squared_epsilon_insensitive"):
+            problem = RegressionProblem(X, y, C, loss=loss, epsilon=epsilon, bias=1.0)
+            for solver in solvers_for("regression", problem.loss):
+                solution = solve(problem, solver, max_iter=100)
+                w = [Fraction(float(value)) for value in solution.weights]
+                exact = sum(value * value for value in w) / 2
+                for x, target in zip(X, y, strict=True):
+                    score = sum(Fraction(float(a)) * b for a, b in zip([*x, 1.0], w, strict=True))
+                    outside = max(abs(Fraction(float(target)) - score) - Fraction(float(epsilon)), Fraction(0))
+                    exact += Fraction(float(C)) * (outside if loss[0] == "e" else outside * outside)
+                assert solution.certificate.primal == pytest.approx(float(exact), rel=1e-7), (seed, loss, solver)
+
+
 @pytest.mark.parametrize("penalize", [True, False])
 @pytest.mark.parametrize("scale", [1e7, 1e8, 1.7e9, 1e12])
 @pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -171,3 +227,12 @@ def test_more_iterations_on_raw_data_never_raise_the_objective(C):
     found = [LinearSVC("hinge", C=C, max_iter=count).fit(X, y).primal_objective_ for count in (50, 500, 5000)]
     assert found[1] <= found[0] * (1 + 1e-9)
     assert found[2] <= found[1] * (1 + 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["dcd", "avsf", "online", "pegasos"])
+def test_not_a_single_epoch_more_raises_the_objective_of_small_data(solver):
+    X, y = load_breast_cancer(return_X_y=True)
+    counts = [*range(1, 25), 50, 100, 1000]
+    found = [LinearSVC("hinge", C=1e10, solver=solver, max_iter=count).fit(X, y).primal_objective_ for count in counts]
+    assert np.all(np.diff(found) <= 1e-9 * np.array(found[:-1]))

@@ -2,7 +2,10 @@
 // variables. Passes are by fixed chunks of rows, in the threads of a team if there is one.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "binary/problem.hpp"
@@ -73,6 +76,26 @@ double dual_value(const BinaryProblem<Rows>& problem, std::vector<double>& sums,
     sums.assign(width, 0.0);
     parts.add_to(sums);
     return problem.dual_terms() - problem.regulariser().conjugate(sums);
+}
+
+// How far off the dual value of variables may be whose weights, of length `length`, were carried along for so many
+// steps: each rounds the weights and a variable, and the longest row times its variable has the length `longest`.
+inline double drift_of_dual(double steps, double length, double longest) {
+    const double moved = steps * std::numeric_limits<double>::epsilon() * (length + longest);
+    return moved * (length + 0.5 * moved);
+}
+
+template <class Rows>
+double longest_term(const BinaryProblem<Rows>& problem) {
+    const double column = problem.bias.value * problem.bias.value;
+    double square = 0.0;
+    for (std::size_t i = 0; i < problem.size(); ++i) {
+        const double alpha = problem.variables[i].alpha;
+        if (alpha != 0.0) {
+            square = std::max(square, alpha * alpha * (problem.squared_norm(i) + column));
+        }
+    }
+    return std::sqrt(square);
 }
 
 }  // namespace maxmargin

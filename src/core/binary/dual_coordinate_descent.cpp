@@ -56,6 +56,8 @@ class DualCoordinateDescent {
         // Rows that are visited by their gains already move together, and with curved losses another method soon has
         // its turn; but where variables have far to go to their bounds, steps in a plane take them there.
         const bool steps_in_plane = options_.plane && (!order_.wanders() || problem_.loss.is_hinge());
+        // Where no epoch goes without a certificate, more of them never end in worse weights.
+        const bool every_epoch = limits_.max_iter <= few_epochs || problem_.rows.stored() <= few_values;
         double work = pass_cost;  // of the last epoch
         Visits visits;
         while (true) {
@@ -67,8 +69,9 @@ class DualCoordinateDescent {
             ++epochs_;
             order_.end_epoch(visits);
             work = sweep.work;
-            dual_ += steps_in_plane ? plane_.take(w_, sweep.gain) : sweep.gain;
-            steps_ += static_cast<double>(visits.count + steps_of_plane);
+            double steps = static_cast<double>(visits.count);
+            dual_ += steps_in_plane ? plane_.take(w_, sweep.gain, steps) : sweep.gain;
+            steps_ += steps;
             bias_.end_epoch(w_.back());
             if (averages_) {
                 average_.add(w_);
@@ -78,22 +81,22 @@ class DualCoordinateDescent {
             const bool solved = options_.epsilon > 0.0 && visits.highest - visits.lowest <= options_.epsilon;
             const bool all_solved = solved && order_.active() == count_;
             const bool last = monitor_.look() || epochs_ >= limits_.max_iter || all_solved;
-            bool check = last || passes_ >= limits_.max_passes || checks.enough() || monitor_.report_due(passes_);
+            bool due = last || passes_ >= limits_.max_passes || checks.enough() || monitor_.report_due(passes_);
             if (order_.visits_every_active_row_once()) {
                 const double gap = trust * sweep.gap + hidden_gap;
-                check = check || gap <= limits_.tol * std::abs(dual_ + gap) || sweep.gap < 0.1 * hidden_gap;
+                due = due || gap <= limits_.tol * std::abs(dual_ + gap) || sweep.gap < 0.1 * hidden_gap;
             } else {
                 // The rows that were visited have nothing more to gain; others may be hidden.
-                check = check || sweep.gap <= 0.1 * limits_.tol * std::abs(dual_);
+                due = due || sweep.gap <= 0.1 * limits_.tol * std::abs(dual_);
             }
-            if (!check) {
+            if (!due && !every_epoch) {
                 if (solved) {
                     order_.restart();
                 }
                 continue;
             }
             checks.spend();
-            const Evaluation now = evaluate(last);
+            const Evaluation now = evaluate(last || every_epoch);
             hidden_gap = now.hidden_gap;
             const double difference = now.primal - now.dual;
             if (sweep.gap > 0.0) {
@@ -106,7 +109,9 @@ class DualCoordinateDescent {
                 settle();
             }
             const double gap = gap_now();
-            monitor_.report(epochs_, passes_, order_.active(), Seen{best_primal(), state_.bounds});
+            if (due || converged) {
+                monitor_.report(epochs_, passes_, order_.active(), Seen{best_primal(), state_.bounds});
+            }
             if (converged) {
                 return {Exit::converged, epochs_};
             }
@@ -149,12 +154,14 @@ class DualCoordinateDescent {
     }
 
   private:
-    static constexpr double line_cost = 15.0;          // of a search on a line, in stored values for each row
-    static constexpr double check_share = 0.12;        // of the work, for certificates
-    static constexpr std::size_t steps_of_plane = 64;  // that round weights as much as one in a plane does
-    static constexpr int most_without_average = 3;     // certificates
-    static constexpr double far = 0.1;                 // a gap at which means are always worth a try
-    static constexpr double near = 4.0;                // tolerances, at which the best bias is worth a search
+    static constexpr double line_cost = 15.0;    // of a search on a line, in stored values for each row
+    static constexpr double check_share = 0.12;  // of the work, for certificates
+    static constexpr std::int64_t few_epochs = 20;
+    static constexpr std::size_t few_values = 20'000;
+    static constexpr int most_without_average = 3;  // certificates
+    static constexpr double far = 0.1;              // a gap at which means are always worth a try
+    static constexpr double near = 4.0;             // tolerances, at which the best bias is worth a search
+    static constexpr double most_drift = 0.01;      // of the gap, by the rounding of steps
 
     struct Evaluation {
         double primal;
@@ -208,10 +215,15 @@ class DualCoordinateDescent {
         Evaluation now{problem_.regulariser().value(w_) + losses.sum.value(), 0.0, losses.hidden_gap};
         offer_weights(now.primal, w_);
         if (!problem_.bias.free) {
-            const double own = problem_.bias.value * problem_.imbalance(), square = Regulariser{true}.dot(w_, w_);
-            now.dual = problem_.dual_terms() - 0.5 * (square + own * own);
-            // Each step rounds the weights of its row.
-            const double drift = steps_ * std::numeric_limits<double>::epsilon() * (square + own * own);
+            const double own = problem_.bias.value * problem_.imbalance();
+            const double square = Regulariser{true}.dot(w_, w_) + own * own;
+            now.dual = problem_.dual_terms() - 0.5 * square;
+            double drift = drift_of_dual(steps_, std::sqrt(square), longest_term(problem_));
+            if (drift > most_drift * std::abs(now.primal - now.dual)) {
+                sum_up();
+                now.dual = dual_value(problem_, sums_, monitor_.team());
+                drift = 0.0;
+            }
             best_are_current_ = state_.offer_variables(now.dual, problem_, exact_ ? drift : infinity);
         } else {
             problem_.copy_alphas(kept_);
@@ -258,13 +270,18 @@ class DualCoordinateDescent {
         if (reached(state_, limits_.tol, monitor_)) {
             return true;
         }
+        sum_up();
+        return false;
+    }
+
+    // The weights without the rounding errors of many steps.
+    void sum_up() {
         const double bias = w_.back();
         problem_.sum_rows(w_);
         steps_ = 0.0;
         if (bias_.anchored()) {
             w_.back() = bias;
         }
-        return false;
     }
 
     // Whether the mean of the iterates since the last certificate has a lower primal value than the last one.

@@ -49,8 +49,9 @@ class DualPlane {
         }
     }
 
-    // After an epoch that gained `gain`: the step, if it is better. Returns what has been gained in all.
-    double take(std::vector<double>& w, double gain) {
+    // After an epoch that gained `gain` in so many steps: the step, if it is better. Returns what has been gained in
+    // all; `steps` then says how many single steps would have rounded the weights as much.
+    double take(std::vector<double>& w, double gain, double& steps) {
         if (!planned_ || !(gain > 0.0)) {
             return gain;
         }
@@ -64,7 +65,9 @@ class DualPlane {
         }
         const double total = move(t, w);
         const bool better = total > gain, worth = total > worthwhile_ * gain;
+        steps += steps_of_plane;
         if (better) {
+            steps = std::max(std::abs(t.now), 1.0) * steps + std::abs(t.before) * steps_before_;
             for (std::size_t i = 0; i < variables_.size(); ++i) {
                 variables_[i].alpha = moved(i, t);
             }
@@ -75,6 +78,7 @@ class DualPlane {
         farthest_ = far && worth ? std::min(farther * farthest_, at_most) : farthest;
         patience_ = worth ? 1 : std::min(2 * patience_, longest_patience);
         waiting_ = worth ? 0 : patience_ - 1;
+        steps_before_ = steps;
         remember(w);
         return better ? total : gain;
     }
@@ -83,6 +87,7 @@ class DualPlane {
     static constexpr double least_gain = 0.05;                       // over that of the epoch alone
     static constexpr double weight_cost = 2.0, variable_cost = 3.0;  // of a step, in stored values of an epoch
     static constexpr double expensive = 0.5, cheap = 0.1;  // shares of an epoch, and of all since the last step
+    static constexpr double steps_of_plane = 64.0;  // that round weights as much as one in a plane does
     static constexpr int longest_patience = 8;
     // In lengths of the steps; how much farther the next one may go where the last one paid; and at the most.
     static constexpr double farthest = 8.0, farther = 4.0, at_most = 1e6;
@@ -198,6 +203,7 @@ class DualPlane {
     std::vector<double> alphas_, weights_;         // where the epoch began
     std::vector<double> change_;                   // of the weights by the epoch
     std::vector<double> before_, weights_before_;  // the step before, in variables and in weights
+    double steps_before_ = 0.0;                    // that round weights as much as it did
     double cost_, work_ = 0.0, worthwhile_ = 1.0;
     double farthest_ = farthest;
     bool planned_ = false;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "binary/anchored_bias.hpp"
+#include "binary/certificate.hpp"
 #include "binary/orders.hpp"
 #include "numeric/huge_array.hpp"
 #include "rows/rows.hpp"
@@ -242,15 +243,16 @@ class JointDescent {
             return;
         }
         next_check_ = epoch + 1 + epoch / 4;
-        Lane losses{}, gaps{}, seen{}, sums{}, terms{}, squares{};
+        Lane losses{}, gaps{}, seen{}, sums{}, terms{}, squares{}, terms_squared{};
         rows_.with_view([&](const auto& rows) {
             for (const RowIndex i : all_) {
                 const double* beta = &beta_[i * joint_width];
                 const std::int8_t* signs = &signs_[i * joint_width];
                 joint_losses(loss_, row_of_[i], rows.entries(i, buffers_[0]), signs, beta, weights_.get(), lanes_.bias,
                              losses.data(), hidden_[i] ? gaps.data() : seen.data());
-                const double half = 0.5 * row_of_[i].diagonal;
+                const double half = 0.5 * row_of_[i].diagonal, norm = row_of_[i].curvature - row_of_[i].diagonal;
                 for (std::size_t m = 0; m < joint_width; ++m) {
+                    terms_squared[m] = std::max(terms_squared[m], beta[m] * beta[m] * norm);
                     sums[m] += beta[m];
                     terms[m] += beta[m] * (static_cast<double>(signs[m]) - half * beta[m]);
                 }
@@ -265,7 +267,8 @@ class JointDescent {
         bool take_rows_back = false;
         for (const std::size_t m : checked) {
             hidden_gap_[m] = gaps[m];
-            const double difference = offer(m, losses[m], terms[m], bias_ * sums[m], squares[m]);
+            const double difference =
+                offer(m, losses[m], terms[m], bias_ * sums[m], squares[m], std::sqrt(terms_squared[m]));
             const bool converged = reached(problems_[m].state, limits_.tol, problems_[m].monitor);
             outcomes_[m] = {converged ? Exit::converged : Exit::budget, epoch};
             problems_[m].monitor.report(epoch, static_cast<double>(epoch), active_.size(), problems_[m].state.bounds);
@@ -293,13 +296,13 @@ class JointDescent {
         });
     }
 
-    // `own` is the bias weight that belongs to the variables. Returns primal - dual.
-    double offer(std::size_t m, double losses, double terms, double own, double square) {
+    // `own` is the bias weight that belongs to the variables, `term` the length of the longest row times its variable.
+    // Returns primal - dual.
+    double offer(std::size_t m, double losses, double terms, double own, double square, double term) {
         Bounds<std::vector<double>>& bounds = problems_[m].state.bounds;
         const double bias = lanes_.bias[m], primal = 0.5 * (square + bias * bias) + losses;
         const double dual = terms - 0.5 * (square + own * own);
-        // Each step rounds the weights of its row.
-        const double drift = steps_ * std::numeric_limits<double>::epsilon() * (square + own * own);
+        const double drift = drift_of_dual(steps_, std::sqrt(square + own * own), term);
         bounds.offer_weights(primal, found_[m], exact_ ? 0.0 : infinity);
         bounds.offer_variables(
             dual,

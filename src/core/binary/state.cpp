@@ -14,18 +14,24 @@ namespace {
 // Rounding errors up to this share of the gap, or of a very small one, are nobody's concern.
 constexpr double harmless = 1e-5, smallest_gap = 1e-8;
 
+// How far the slack of a row is outside of the tube, with its sign.
 template <class Rows>
-double exact_score(const BinaryProblem<Rows>& problem, std::size_t i, const std::vector<double>& w, double slack) {
+double exact_distance(const BinaryProblem<Rows>& problem, std::size_t i, const std::vector<double>& w) {
     TwofoldSum sum;
-    sum.add(slack);
+    sum.add(problem.variables[i].target);
     const double sign = problem.variables[i].sign();
     problem.rows.for_each(i, [&](std::size_t j, auto x) { sum.add_product(-sign * static_cast<double>(x), w[j]); });
     sum.add_product(-sign * problem.bias.value, w.back());
-    return sum.value();
+    const double slack = sum.value(), edge = std::copysign(problem.loss.epsilon, slack);
+    sum.add(-edge);
+    const double distance = sum.value();
+    return problem.loss.epsilon > 0.0 && std::signbit(distance) != std::signbit(slack) ? 0.0 : distance;
 }
 
 template <class Rows>
 double exact_primal(const BinaryProblem<Rows>& problem, const std::vector<double>& w) {
+    Loss without_tube = problem.loss;
+    without_tube.epsilon = 0.0;
     TwofoldSum sum;
     for (std::size_t j = 0; j < w.size() - (problem.bias.free ? 1 : 0); ++j) {
         sum.add_product(0.5 * w[j], w[j]);
@@ -34,7 +40,7 @@ double exact_primal(const BinaryProblem<Rows>& problem, const std::vector<double
     for (std::size_t i = 0; i < problem.size(); ++i) {
         const Variable& v = problem.variables[i];
         if (v.takes_part()) {
-            sum.add(problem.loss.primal(exact_score(problem, i, w, v.target), v.C()));
+            sum.add(without_tube.primal(exact_distance(problem, i, w), v.C()));
         }
     }
     return sum.value();
@@ -67,22 +73,26 @@ double exact_dual(const BinaryProblem<Rows>& problem) {
 
 // About how large the rounding errors of plain sums are. The slack of a row is off by epsilon times the sizes of what
 // it is the difference of, and counts by the slope of the loss there: at a kink of the hinge this can be anything up to
-// C. `length` and `bias` are bounds of the weights, of those of the primal and of the dual value.
+// C. `length` and `bias` are bounds of the weights, of those of the primal and of the dual value. The sum of the rows
+// times `alphas` is off by epsilon times their sizes, which counts by its length, as above, and by its own square.
 template <class Rows>
-double rounding_error(const BinaryProblem<Rows>& problem, double length, double bias) {
+double rounding_error(const BinaryProblem<Rows>& problem, const std::vector<double>& alphas, double length,
+                      double bias) {
     constexpr double epsilon = std::numeric_limits<double>::epsilon();
-    double error = 0.0;
+    double error = 0.0, sizes = 0.0;
     for (std::size_t i = 0; i < problem.size(); ++i) {
         const Variable& v = problem.variables[i];
         if (v.takes_part()) {
-            const double norm = std::sqrt(std::max(problem.squared_norm(i), 0.0));
+            const double norm = std::sqrt(std::max(problem.squared_norm(i), 0.0)), alpha = std::abs(alphas[i]);
             const double slack = 4.0 * epsilon * (std::abs(v.target) + bias + length * norm);
             const double slope =
-                problem.loss.is_hinge() ? v.C() : std::abs(v.alpha) + slack * problem.loss.inverse_diagonal(v.C());
+                problem.loss.is_hinge() ? v.C() : alpha + slack * problem.loss.inverse_diagonal(v.C());
             error += slope * slack;
+            sizes += alpha * (norm + std::abs(problem.bias.value));
         }
     }
-    return error;
+    const double off = 4.0 * epsilon * sizes;
+    return error + 0.5 * off * off;
 }
 
 }  // namespace
@@ -141,7 +151,9 @@ void BinaryState::verify(Team* team) {
         const double primal = bounds.primal() + bounds.primal_error(), dual = bounds.dual() - bounds.dual_error();
         // |w|^2 <= 2 P and |w - w(alpha)|^2 <= 2 (P - D).
         const double length = 2.0 * std::sqrt(2.0 * std::max(primal, 0.0)), constant = std::abs(bias.value) * length;
-        const double error = visit([&](const auto& problem) { return rounding_error(problem, length, constant); });
+        const double error = visit([&](const auto& problem) {
+            return rounding_error(problem, bounds.variables(), length, constant);
+        });
         if (dual >= 0.0 && is_harmless(error + offered_error, primal, dual)) {
             bounds.correct(primal, dual);
             return;
@@ -163,8 +175,8 @@ void BinaryState::verify(Team* team) {
         double dual = dual_value(problem, sums, team);
         double primal = bounds.primal_error() == 0.0 || bias.free ? bounds.primal() : primal_value(problem, w, team);
         const double sizes = std::max(std::abs(w.back()), std::abs(sums.back()));
-        const double error =
-            rounding_error(problem, std::max(length_of(w), length_of(sums)), std::abs(bias.value) * sizes);
+        const double error = rounding_error(problem, bounds.variables(), std::max(length_of(w), length_of(sums)),
+                                            std::abs(bias.value) * sizes);
         if (!is_harmless(error, primal, dual)) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);

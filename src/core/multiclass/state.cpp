@@ -36,10 +36,15 @@ double exact_primal(MulticlassProblem<Rows>& problem, const std::vector<double>&
         problem.rows().for_each(i, [&](std::size_t j, auto x) { add(j, static_cast<double>(x)); });
         add(constant, problem.bias());
         std::fill(scores.begin(), scores.end(), -infinity);
-        // Differences to the own class, so that nothing is lost when the loss takes them.
+        // The slacks, beside an own score of one, so that nothing is lost when the loss takes them.
         for (std::size_t m = 0; m < sums.size(); ++m) {
-            scores[m] = (sums[m].value() - sums[row.label].value()) + (sums[m].rest() - sums[row.label].rest());
+            TwofoldSum slack;
+            slack.add(1.0);
+            slack.add(sums[m]);
+            slack.subtract(sums[row.label]);
+            scores[m] = slack.value();
         }
+        scores[row.label] = 1.0;
         sum.add(problem.loss(row, scores));
     }
     return sum.value();
@@ -76,17 +81,23 @@ double exact_dual(MulticlassProblem<Rows>& problem) {
 }
 
 // About how large the rounding errors of plain sums are; as for two classes, the slope at a kink can be anything up to
-// C.
+// C, and the sums of rows times variables are off by their sizes.
 template <class Rows>
 double rounding_error(MulticlassProblem<Rows>& problem, const std::vector<double>& sums, const std::vector<double>& w) {
     const double length = 2.0 * std::sqrt(std::max(Regulariser{}.value(w), Regulariser{}.conjugate(sums)));
     const bool worst = problem.formulation() == Formulation::crammer_singer;
     const double others = worst ? 1.0 : static_cast<double>(problem.classes() - 1);
-    double error = 0.0;
-    for (const MulticlassRow& row : problem.variables().rows) {
-        error += row.C * others * (1.0 + length * std::sqrt(row.curvature));
+    double error = 0.0, sizes = 0.0;
+    for (std::size_t i = 0; i < problem.size(); ++i) {
+        const MulticlassRow& row = problem.variables().rows[i];
+        const double norm = std::sqrt(row.curvature);
+        error += row.C * others * (1.0 + length * norm);
+        for (const ClassValue& v : problem.variables().list(i)) {
+            sizes += 2.0 * v.value * norm;
+        }
     }
-    return 4.0 * std::numeric_limits<double>::epsilon() * error;
+    constexpr double rounding = 4.0 * std::numeric_limits<double>::epsilon();
+    return rounding * error + 0.5 * (rounding * sizes) * (rounding * sizes);
 }
 
 }  // namespace

@@ -23,6 +23,10 @@ class TwofoldSum {
         add(other.sum_);
         error_ += other.error_;
     }
+    void subtract(const TwofoldSum& other) {
+        add(-other.sum_);
+        error_ -= other.error_;
+    }
     double value() const { return sum_ + error_; }
     // What is left of the exact sum beyond `value()`.
     double rest() const { return error_ - (value() - sum_); }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,6 +30,32 @@ from maxmargin.solvers.method import Method
 from maxmargin.solvers.solution import describe_shortfall
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.balls import EPSILON, safe_gap
+
+_POSITIVE = Interval(Real, 0.0, None, closed="neither")
+#: What the parameters may be that several estimators have.
+_CONSTRAINTS: dict[str, list[Any]] = {
+    "C": [_POSITIVE],
+    "dual": ["boolean", StrOptions({"auto"})],
+    "tol": [Interval(Real, 0.0, None, closed="left")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "fit_intercept": ["boolean"],
+    "penalize_intercept": ["boolean"],
+    "intercept_scaling": [_POSITIVE],
+    "shrinking": ["boolean"],
+    "warm_start": ["boolean"],
+    "n_jobs": [None, Integral],
+    "pack": ["boolean"],
+    "time_limit": [None, _POSITIVE],
+    "checkpoint": [None, str, os.PathLike],
+    "checkpoint_interval": [_POSITIVE],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+
+
+def constraints_but(*names: str) -> dict[str, list[Any]]:
+    """What the parameters may be that several estimators have, but for some that this one has not."""
+    return {name: values for name, values in _CONSTRAINTS.items() if name not in names}
 
 
 class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):

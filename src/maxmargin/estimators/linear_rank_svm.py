@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
-from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator
+from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator, constraints_but
 from maxmargin.estimators.on_blocks import labels_of
 from maxmargin.estimators.progress import STEPS, Progress, printer
 from maxmargin.io.blocks import Blocks
@@ -114,16 +112,10 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions(set(solvers_for("ranking"))), Method],
-        "warm_start": ["boolean"],
-        "n_jobs": [None, Integral],
-        "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
-        "checkpoint": [None, str, os.PathLike],
-        "checkpoint_interval": [Interval(Real, 0.0, None, closed="neither")],
-        "verbose": ["verbose"],
+        **constraints_but(
+            "dual", "fit_intercept", "penalize_intercept", "intercept_scaling", "shrinking", "pack", "random_state"
+        ),
     }
 
     def __init__(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
-from numbers import Integral, Real
 from types import MethodType, SimpleNamespace
 from typing import Any, ClassVar
 
@@ -15,11 +13,11 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils._param_validation import Hidden, Interval, StrOptions
+from sklearn.utils._param_validation import Hidden, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator, seed_of
+from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator, constraints_but, seed_of
 from maxmargin.estimators.incremental import IncrementalMixin
 from maxmargin.estimators.multilabel import MultilabelMixin, is_multilabel_target
 from maxmargin.estimators.on_blocks import labels_of
@@ -112,14 +110,14 @@ class LinearSVC(
     intercept_scaling : float, default=1.0
         Value of the constant column. Larger values regularise the intercept less. Without an intercept it has no
         meaning.
-    class_weight : dict or "balanced", default=None
-        Weight of each class; "balanced" weighs classes inversely to their frequencies. A row counts by the weight of
-        its own class in every one-versus-rest problem, as if it had been repeated. With an indicator matrix it holds
-        for each label by itself, whose classes are 0 and 1.
     shrinking : bool, default=True
         Whether "dcd" and "sdm" set rows aside that seem to stay at a bound. Method objects have an option of their own.
     warm_start : bool, default=False
         Start from the dual variables of the previous fit. Needs the same rows in the same order.
+    class_weight : dict or "balanced", default=None
+        Weight of each class; "balanced" weighs classes inversely to their frequencies. A row counts by the weight of
+        its own class in every one-versus-rest problem, as if it had been repeated. With an indicator matrix it holds
+        for each label by itself, whose classes are 0 and 1.
     n_jobs : int, default=None
         Threads; None means 1, -1 all processors. They take the classes of one-versus-rest, and where there are more
         threads than classes, "newton" shares its loops among them. Predictions are shared as well. The result does not
@@ -191,25 +189,10 @@ class LinearSVC(
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), Hidden(StrOptions({"l1", "l2"}))],
         "penalty": [StrOptions(set(REGULARISERS))],
-        "dual": ["boolean", StrOptions({"auto"})],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
         "multi_class": [StrOptions(set(MULTI_CLASS))],
         "solver": [StrOptions(set(SOLVERS)), Method],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "penalize_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [None, dict, StrOptions({"balanced"})],
-        "shrinking": ["boolean"],
-        "warm_start": ["boolean"],
-        "n_jobs": [None, Integral],
-        "pack": ["boolean"],
-        "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
-        "checkpoint": [None, str, os.PathLike],
-        "checkpoint_interval": [Interval(Real, 0.0, None, closed="neither")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **constraints_but(),
     }
 
     loss: str
@@ -238,9 +221,9 @@ class LinearSVC(
         fit_intercept: bool = True,
         penalize_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
         shrinking: bool = True,
         warm_start: bool = False,
+        class_weight: dict[Any, float] | str | None = None,
         n_jobs: int | None = None,
         pack: bool = True,
         time_limit: float | None = None,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from maxmargin.estimators.base import seed_of
+from maxmargin.estimators.base import constraints_but, seed_of
 from maxmargin.estimators.on_blocks import labels_of
 from maxmargin.estimators.single import SingleProblemEstimator
 from maxmargin.io.blocks import Blocks
@@ -78,10 +77,7 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
     time_limit : float, default=None
         Seconds for the whole fit. The best weights so far are kept, with the exact gap they have.
     checkpoint : path, default=None
-        A file for the state of the fit, written whole at intervals. If the process is killed, a fit of the same data
-        and parameters goes on from there; ``tol``, ``solver`` and limits may be others. A file of another fit is
-        replaced if that fit has reached its ``tol``, and refused else. With a checkpoint the last bits of a model
-        depend on the clock. The parameter is not stored in model files.
+        A file for the state of the fit, from which it goes on if the process is killed; as for `LinearSVC`.
     checkpoint_interval : float, default=60.0
         Seconds of work that may be lost at most (plus one epoch or step).
     random_state : int, RandomState instance or None, default=None
@@ -132,23 +128,8 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(REGRESSION_LOSSES))],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "dual": ["boolean", StrOptions({"auto"})],
         "solver": [StrOptions(set(SOLVERS)), Method],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "penalize_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
-        "shrinking": ["boolean"],
-        "warm_start": ["boolean"],
-        "n_jobs": [None, Integral],
-        "pack": ["boolean"],
-        "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
-        "checkpoint": [None, str, os.PathLike],
-        "checkpoint_interval": [Interval(Real, 0.0, None, closed="neither")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **constraints_but(),
     }
 
     loss: str
@@ -167,8 +148,8 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         fit_intercept: bool = True,
         penalize_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        shrinking: bool = True,
         warm_start: bool = False,
+        shrinking: bool = True,
         n_jobs: int | None = None,
         pack: bool = True,
         time_limit: float | None = None,

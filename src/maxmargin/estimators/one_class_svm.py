@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from maxmargin.estimators.base import DecisionMixin
+from maxmargin.estimators.base import DecisionMixin, constraints_but
 from maxmargin.estimators.single import SingleProblemEstimator
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import INLIER_OR_NOT, Model
@@ -56,6 +55,8 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
         Whether "dcd" sets rows aside that seem to stay at a bound. Method objects have an option of their own.
     warm_start : bool, default=False
         Start from the dual variables of the previous fit. Needs the same rows in the same order.
+    random_state : int, RandomState instance or None, default=None
+        Seed of this fit. None means 0: fits are repeatable unless you ask otherwise.
     n_jobs : int, default=None
         Threads; None means 1, -1 all processors. They share predictions, and the certificates of all solvers but
         "active_set", which works in one. The result does not depend on it.
@@ -63,15 +64,8 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
         Whether a packed copy of large sparse rows may be made where it saves time and memory allows.
     time_limit : float, default=None
         Seconds for the whole fit. The best weights so far are kept, with the exact gap they have.
-    checkpoint : path, default=None
-        A file for the state of the fit, written whole at intervals. If the process is killed, a fit of the same data
-        and parameters goes on from there; ``tol``, ``solver`` and limits may be others. A file of another fit is
-        replaced if that fit has reached its ``tol``, and refused else. With a checkpoint the last bits of a model
-        depend on the clock. The parameter is not stored in model files.
-    checkpoint_interval : float, default=60.0
-        Seconds of work that may be lost at most (plus one epoch or step).
-    random_state : int, RandomState instance or None, default=None
-        Seed of this fit. None means 0: fits are repeatable unless you ask otherwise.
+    checkpoint, checkpoint_interval : path, default=None, and float, default=60.0
+        A file for the state of the fit and the seconds between two of its writings, as for `LinearSVC`.
     verbose : int, default=0
         1 prints a line per report of the solver.
 
@@ -112,17 +106,7 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "solver": [StrOptions(set(solvers_for("one_class", penalize_bias=False))), Method],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "shrinking": ["boolean"],
-        "warm_start": ["boolean"],
-        "n_jobs": [None, Integral],
-        "pack": ["boolean"],
-        "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
-        "checkpoint": [None, str, os.PathLike],
-        "checkpoint_interval": [Interval(Real, 0.0, None, closed="neither")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **constraints_but("C", "dual", "fit_intercept", "penalize_intercept", "intercept_scaling"),
     }
 
     def __init__(
@@ -134,15 +118,21 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
         max_iter: int = 10_000,
         shrinking: bool = True,
         warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         pack: bool = True,
         time_limit: float | None = None,
         checkpoint: PathLike | None = None,
         checkpoint_interval: float = INTERVAL,
-        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self._keep(locals())
+
+    def _method(self) -> Method:
+        """The method that the parameters ask for."""
+        return narrow_method(
+            self.solver, "one_class", OneClassProblem.loss, penalize_bias=False, shrinking=self.shrinking
+        )
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -163,9 +153,7 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
         OneClassSVM
             The estimator itself.
         """
-        method = narrow_method(
-            self.solver, "one_class", OneClassProblem.loss, penalize_bias=False, shrinking=self.shrinking
-        )
+        method = self._method()
         deadline = Deadline(self.time_limit)
         X, _, sample_weight, _ = must_load("OneClassSVM", X, y, sample_weight)
         # The core finds NaN and infinity in rows of positive weight on its way.
