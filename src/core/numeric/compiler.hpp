@@ -24,6 +24,9 @@
 #define MAXMARGIN_CONVERT(vector, Type) __builtin_convertvector(vector, Type)
 #define MAXMARGIN_INLINE inline MAXMARGIN_ALWAYS_INLINE
 
+// A loop of a constant count of at most sixteen, whose sums are to stay in registers.
+#define MAXMARGIN_UNROLL _Pragma("GCC unroll 16")
+
 // Functions compiled for several instruction sets, of which the loader picks one at run time. Sanitizers, C libraries
 // without ifunc support and other compilers build the plain version only: Clang 14 knows the attribute, but makes the
 // first version alone of a function that a header has declared, and crashes where the processor lacks its instructions.

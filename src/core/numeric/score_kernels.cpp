@@ -11,7 +11,19 @@ namespace {
 
 // Four doubles that may lie anywhere.
 using Block MAXMARGIN_VECTOR(32, 8) = double;
-constexpr std::size_t block = 4;
+constexpr std::size_t block = 4, blocks_per_line = 2;
+
+// The features of dense rows one after the other, and those of a sparse row, whose weights may lie anywhere: these are
+// fetched some entries ahead.
+struct Counted {
+    static constexpr std::size_t ahead = 0;
+    std::size_t operator()(std::size_t k) const { return k; }
+};
+struct Listed {
+    static constexpr std::size_t ahead = 6;
+    ColumnIndices indices;
+    std::size_t operator()(std::size_t k) const { return indices[k]; }
+};
 
 // Sums over `rows` rows and `count` blocks of classes stay in registers while the features go by. The last block ends
 // with the last class and may overlap the one before: what both compute is the same.
@@ -22,14 +34,26 @@ MAXMARGIN_INLINE void add_up(const Value* values, std::size_t stride, FeatureOf 
     Block sums[rows][count] = {};
     for (std::size_t k = 0; k < n; ++k) {
         const double* w = weights + feature(k) * classes;
+        if (FeatureOf::ahead > 0 && k + FeatureOf::ahead < n) {
+            const double* next = weights + feature(k + FeatureOf::ahead) * classes;
+            MAXMARGIN_UNROLL
+            for (std::size_t b = 0; b < count; b += blocks_per_line) {
+                MAXMARGIN_PREFETCH(next + b * block);
+            }
+            MAXMARGIN_PREFETCH(next + last + block - 1);
+        }
+        MAXMARGIN_UNROLL
         for (std::size_t b = 0; b < count; ++b) {
             const Block from = *reinterpret_cast<const Block*>(w + (b + 1 < count ? b * block : last));
+            MAXMARGIN_UNROLL
             for (std::size_t r = 0; r < rows; ++r) {
                 sums[r][b] += static_cast<double>(values[r * stride + k]) * from;
             }
         }
     }
+    MAXMARGIN_UNROLL
     for (std::size_t r = 0; r < rows; ++r) {
+        MAXMARGIN_UNROLL
         for (std::size_t b = 0; b < count; ++b) {
             const std::size_t offset = b + 1 < count ? b * block : last;
             *reinterpret_cast<Block*>(scores + r * classes + offset) =
@@ -87,7 +111,7 @@ constexpr std::size_t rows_at_once = 4, blocks_at_once = 3;
 template <class Value>
 MAXMARGIN_INLINE void dense_loop(const Value* values, std::size_t rows, std::size_t n, const double* weights,
                                  const double* intercepts, std::size_t classes, double* scores) {
-    auto feature = [](std::size_t k) { return k; };
+    const Counted feature;
     for (; rows >= rows_at_once; rows -= rows_at_once) {
         all_classes<rows_at_once, blocks_at_once>(values, n, feature, n, weights, intercepts, classes, scores);
         values += rows_at_once * n;
@@ -101,8 +125,8 @@ MAXMARGIN_INLINE void dense_loop(const Value* values, std::size_t rows, std::siz
 template <class Value>
 MAXMARGIN_INLINE void sparse_loop(const Value* values, ColumnIndices indices, std::size_t n, const double* weights,
                                   const double* intercepts, std::size_t classes, double* scores) {
-    auto feature = [indices](std::size_t k) { return indices[k]; };
-    all_classes<1, 8>(values, n, feature, n, weights, intercepts, classes, scores);
+    const Listed feature{indices};
+    all_classes<1, 15>(values, n, feature, n, weights, intercepts, classes, scores);
 }
 
 }  // namespace
