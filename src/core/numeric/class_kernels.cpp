@@ -21,9 +21,11 @@ MAXMARGIN_INLINE void scores_of_blocks(const Value* values, FeatureOf feature, s
     Block sums[rounds][blocks] = {};
     std::size_t k = 0;
     for (; k + rounds <= n; k += rounds) {
+        MAXMARGIN_UNROLL
         for (std::size_t r = 0; r < rounds; ++r) {
             const Block* w = reinterpret_cast<const Block*>(weights + feature(k + r) * width);
             const double value = static_cast<double>(values[k + r]);
+            MAXMARGIN_UNROLL
             for (std::size_t b = 0; b < blocks; ++b) {
                 sums[r][b] += value * w[b];
             }
@@ -31,11 +33,13 @@ MAXMARGIN_INLINE void scores_of_blocks(const Value* values, FeatureOf feature, s
     }
     for (; k < n; ++k) {
         const Block* w = reinterpret_cast<const Block*>(weights + feature(k) * width);
+        MAXMARGIN_UNROLL
         for (std::size_t b = 0; b < blocks; ++b) {
             sums[0][b] += static_cast<double>(values[k]) * w[b];
         }
     }
     Block* result = reinterpret_cast<Block*>(scores);
+    MAXMARGIN_UNROLL
     for (std::size_t b = 0; b < blocks; ++b) {
         result[b] += rounds == 2 ? sums[0][b] + sums[rounds - 1][b] : sums[0][b];
     }
@@ -61,10 +65,12 @@ MAXMARGIN_INLINE void some_scores_of(const Value* values, FeatureOf feature, std
     double sums[count] = {};
     for (std::size_t k = 0; k < n; ++k) {
         const double* w = weights + feature(k) * width;
+        MAXMARGIN_UNROLL
         for (std::size_t c = 0; c < count; ++c) {
             sums[c] += static_cast<double>(values[k]) * w[classes[c]];
         }
     }
+    MAXMARGIN_UNROLL
     for (std::size_t c = 0; c < count; ++c) {
         scores[c] += sums[c];
     }
@@ -87,12 +93,14 @@ MAXMARGIN_INLINE void add_blocks(const Value* values, FeatureOf feature, std::si
                                  const Block* changes, double* weights, std::size_t width) {
     std::size_t to[blocks];
     Block change[blocks];
+    MAXMARGIN_UNROLL
     for (std::size_t b = 0; b < blocks; ++b) {
         to[b] = which[b];
         change[b] = changes[b];
     }
     for (std::size_t k = 0; k < n; ++k) {
         Block* w = reinterpret_cast<Block*>(weights + feature(k) * width);
+        MAXMARGIN_UNROLL
         for (std::size_t b = 0; b < blocks; ++b) {
             w[to[b]] += static_cast<double>(values[k]) * change[b];
         }
