@@ -56,8 +56,10 @@ class DualCoordinateDescent {
         // Rows that are visited by their gains already move together, and with curved losses another method soon has
         // its turn; but where variables have far to go to their bounds, steps in a plane take them there.
         const bool steps_in_plane = options_.plane && (!order_.wanders() || problem_.loss.is_hinge());
-        // Where no epoch goes without a certificate, more of them never end in worse weights.
-        const bool every_epoch = limits_.max_iter <= few_epochs || problem_.rows.stored() <= few_values;
+        // Where epochs overshoot, weights may be worse than those of some epoch before. Where none goes without a
+        // certificate, more of them never end worse.
+        const bool few = limits_.max_iter <= few_epochs || problem_.rows.stored() <= few_values;
+        const bool every_epoch = few && plane_.hardness() > overshooting;
         double work = pass_cost;  // of the last epoch
         Visits visits;
         while (true) {
@@ -158,6 +160,7 @@ class DualCoordinateDescent {
     static constexpr double check_share = 0.12;  // of the work, for certificates
     static constexpr std::int64_t few_epochs = 20;
     static constexpr std::size_t few_values = 20'000;
+    static constexpr double overshooting = 100.0;   // mean C times curvature
     static constexpr int most_without_average = 3;  // certificates
     static constexpr double far = 0.1;              // a gap at which means are always worth a try
     static constexpr double near = 4.0;             // tolerances, at which the best bias is worth a search

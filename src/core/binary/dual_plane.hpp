@@ -20,10 +20,10 @@ namespace maxmargin {
 class DualPlane {
   public:
     DualPlane(const DualSweep& sweep, std::span<Variable> variables) : sweep_(sweep), variables_(variables) {
-        double hardness = 0.0, count = 0.0, targets = 0.0;
+        double count = 0.0, targets = 0.0;
         for (const Variable& v : variables_) {
             if (v.takes_part()) {
-                hardness += v.C() * (v.curvature - sweep.loss().diagonal(v.C()));
+                hardness_ += v.C() * (v.curvature - sweep.loss().diagonal(v.C()));
                 count += 1.0;
                 targets += std::abs(v.target);
             }
@@ -32,8 +32,12 @@ class DualPlane {
                 variable_cost * static_cast<double>(variables_.size());
         // Without a curvature of the losses, what counts is the bound C of the variables beside targets.
         const double scale = sweep.loss().is_hinge() && targets > 0.0 ? targets : count;
-        waiting_ = hardness <= easy * scale ? first : 0;
+        hardness_ = scale > 0.0 ? hardness_ / scale : 0.0;
+        waiting_ = hardness_ <= easy ? first : 0;
     }
+
+    // The mean of C times curvature.
+    double hardness() const { return hardness_; }
 
     // Before an epoch, given the work of the one before: shrinking may have made epochs so cheap that a step, which
     // looks at all variables, costs more. Then it comes after some of them.
@@ -87,7 +91,7 @@ class DualPlane {
     static constexpr double least_gain = 0.05;                       // over that of the epoch alone
     static constexpr double weight_cost = 2.0, variable_cost = 3.0;  // of a step, in stored values of an epoch
     static constexpr double expensive = 0.5, cheap = 0.1;  // shares of an epoch, and of all since the last step
-    static constexpr double steps_of_plane = 64.0;  // that round weights as much as one in a plane does
+    static constexpr double steps_of_plane = 64.0;         // that round weights as much as one in a plane does
     static constexpr int longest_patience = 8;
     // In lengths of the steps; how much farther the next one may go where the last one paid; and at the most.
     static constexpr double farthest = 8.0, farther = 4.0, at_most = 1e6;
@@ -204,7 +208,7 @@ class DualPlane {
     std::vector<double> change_;                   // of the weights by the epoch
     std::vector<double> before_, weights_before_;  // the step before, in variables and in weights
     double steps_before_ = 0.0;                    // that round weights as much as it did
-    double cost_, work_ = 0.0, worthwhile_ = 1.0;
+    double hardness_ = 0.0, cost_, work_ = 0.0, worthwhile_ = 1.0;
     double farthest_ = farthest;
     bool planned_ = false;
     int patience_ = 1, waiting_ = 0;  // epochs until the next step

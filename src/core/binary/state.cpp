@@ -85,8 +85,7 @@ double rounding_error(const BinaryProblem<Rows>& problem, const std::vector<doub
         if (v.takes_part()) {
             const double norm = std::sqrt(std::max(problem.squared_norm(i), 0.0)), alpha = std::abs(alphas[i]);
             const double slack = 4.0 * epsilon * (std::abs(v.target) + bias + length * norm);
-            const double slope =
-                problem.loss.is_hinge() ? v.C() : alpha + slack * problem.loss.inverse_diagonal(v.C());
+            const double slope = problem.loss.is_hinge() ? v.C() : alpha + slack * problem.loss.inverse_diagonal(v.C());
             error += slope * slack;
             sizes += alpha * (norm + std::abs(problem.bias.value));
         }
@@ -151,9 +150,8 @@ void BinaryState::verify(Team* team) {
         const double primal = bounds.primal() + bounds.primal_error(), dual = bounds.dual() - bounds.dual_error();
         // |w|^2 <= 2 P and |w - w(alpha)|^2 <= 2 (P - D).
         const double length = 2.0 * std::sqrt(2.0 * std::max(primal, 0.0)), constant = std::abs(bias.value) * length;
-        const double error = visit([&](const auto& problem) {
-            return rounding_error(problem, bounds.variables(), length, constant);
-        });
+        const double error =
+            visit([&](const auto& problem) { return rounding_error(problem, bounds.variables(), length, constant); });
         if (dual >= 0.0 && is_harmless(error + offered_error, primal, dual)) {
             bounds.correct(primal, dual);
             return;
