@@ -97,7 +97,9 @@ class DualCoordinateDescent {
                 }
                 continue;
             }
-            checks.spend();
+            if (due) {
+                checks.spend();
+            }
             const Evaluation now = evaluate(last || every_epoch);
             hidden_gap = now.hidden_gap;
             const double difference = now.primal - now.dual;
