@@ -50,7 +50,7 @@ class NearRows {
         problem_.with_view([&](const auto& problem) { collect_from(problem, w, loss, radius); });
     }
 
-    // About one row in `one_in`, of which each stands for so many, in place of all of them. None is far.
+    // About one row in `one_in` in place of all of them. None is far.
     void sample(const std::vector<double>& w, std::size_t one_in) {
         center_ = w;
         radius_ = infinity;
@@ -64,7 +64,7 @@ class NearRows {
             const Variable& v = problem_.variables[i];
             if (is_sampled(i, one_in) && v.takes_part()) {
                 rows.push_back(static_cast<RowIndex>(i));
-                C.push_back(static_cast<double>(one_in) * v.C());
+                C.push_back(v.C());
                 slack.push_back(problem_.slack(i, w.data()));
                 work_ += problem_.rows.stored(i);
             }

@@ -83,6 +83,10 @@ class Newton {
                 monitor_.report(iteration, static_cast<double>(iteration), curved_.size(), state_.bounds);
                 return {Exit::converged, iteration};
             }
+            if (!stage_done && may_sweep(now.primal) && end_by_sweeps(now)) {
+                monitor_.report(iteration, static_cast<double>(iteration), curved_.size(), state_.bounds);
+                return {Exit::converged, iteration};
+            }
             if (monitor_.ended()) {
                 return {monitor_.exit(), iteration};
             }
@@ -107,12 +111,14 @@ class Newton {
     // Of the tolerance: what a step promises where only the dual value is missing, by conjugate gradients and with a
     // matrix, whose next step mostly brings it.
     static constexpr double little = 0.1, very_little = 1e-4;
+    static constexpr double worth_sweeping = 0.05, sweeps_of_curved = 3.0;  // the same, for sweeps over curved rows
     // A sample has so many rows for each weight, so many at the least, and one row in so many at the least. The hinge
     // is narrowed on it only where it is a small share of the rows.
     static constexpr std::size_t rows_per_weight = 20, least_sample = 1000, most_rows_per_sampled = 64,
                                  worth_narrowing = 10;
     static constexpr int most_sample_steps = 20;
     static constexpr double enough_of_sample = 0.01, least_sample_width = 0.5;
+    static constexpr double enough_curvature = 80.0;  // of the loss on a sample, in those of the regulariser
     static constexpr int most_bias_trials = 10;
     static constexpr double rounding = 1e-10;  // of sum_i sign_i a_i, in sums of |a_i|
     static constexpr std::size_t first_cg_rounds = 30, more_cg_rounds = 10;
@@ -136,10 +142,16 @@ class Newton {
     }
 
     // Newton steps on a sample, of which each row stands for many, until what they promise is less than what the sample
-    // leaves open. Its values are no bounds.
+    // leaves open. Its values are no bounds. With a large C it would be fitted better than all rows can be, by weights
+    // far from theirs: it has the smaller C that leaves the regulariser a say.
     void start_from_sample(std::vector<double>& w) {
+        sampling_ = true;
         weight_ = static_cast<double>(sample_step());
         near_.sample(w, sample_step());
+        weight_ *= std::min(1.0, enough_curvature / typical_curvature());
+        for (double& C : near_.C) {
+            C *= weight_;
+        }
         find_bias(w);
         for (int trial = 0; trial < most_sample_steps && !monitor_.look(); ++trial) {
             const Values now = differentiate(w);
@@ -153,8 +165,26 @@ class Newton {
                 break;
             }
         }
+        sampling_ = false;
         weight_ = 1.0;
         hessian_->reset();
+    }
+
+    // The geometric mean of the diagonal of the Hessian with all rows of the sample curved: columns of other scales do
+    // not change it much.
+    double typical_curvature() const {
+        std::vector<double> diagonal(gradient_.size(), 0.0);
+        for (const RowIndex i : near_.rows) {
+            problem_.rows.add_squares(i, problem_.variables[i].C(), diagonal.data());
+        }
+        double logs = 0.0, count = 0.0;
+        for (const double sum : diagonal) {
+            if (sum > 0.0) {
+                logs += std::log(sum);
+                count += 1.0;
+            }
+        }
+        return count > 0.0 ? weight_ / smooth_.diagonal_times_C * std::exp(logs / count) : 0.0;
     }
 
     double known_gap() const { return state_.bounds.primal() - state_.bounds.dual(); }
@@ -198,6 +228,26 @@ class Newton {
         }
         next_end_ = 0.1 * promise;
         return true;
+    }
+
+    // Whether the primal value is within the tolerance: that of the dual variables lags behind by a step or two, which
+    // sweeps can save.
+    bool may_sweep(double primal) {
+        const double promise = -0.5 * dot(gradient_, direction_);
+        const double enough = std::min(worth_sweeping * limits_.tol * std::abs(primal), next_sweep_);
+        if (smoothing_ || problem_.bias.free || !hessian_ || promise > enough) {
+            return false;
+        }
+        next_sweep_ = 0.01 * promise;
+        return true;
+    }
+
+    bool end_by_sweeps(const Values& now) {
+        const std::vector<double> alphas = problem_.alphas();
+        NewtonEnd<Rows> dual(state_, problem_, limits_.tol, monitor_, std::vector<double>(gradient_.size()), now.dual);
+        dual.sweep_curved(smooth_, curved_, direction_, sweeps_of_curved);
+        problem_.assign(alphas);
+        return reached(state_, limits_.tol, monitor_);
     }
 
     // Better dual variables; true when they bring the gap within the tolerance. The alphas of w come back.
@@ -294,7 +344,7 @@ class Newton {
             gradient_.back() = feasible ? 0.0 : gradient_.back();
         }
         Values now{value + losses, state_.bounds.dual(), infinity};
-        if (weight_ > 1.0) {
+        if (sampling_) {
             return now;
         }
         state_.bounds.offer_weights(now.primal, w, infinity);
@@ -349,7 +399,7 @@ class Newton {
         if (monitor_.ended()) {
             return;
         }
-        if (weight_ == 1.0) {
+        if (!sampling_) {
             near_.collect(w, smooth_, reach * length());
         }
         differentiate(w);
@@ -403,7 +453,7 @@ class Newton {
     void step(std::vector<double>& w) {
         if (!near_.covers(near_.distance(w) + length())) {
             near_.collect(w, smooth_, reach * length());
-        } else if (weight_ == 1.0 && near_.radius() > worth_shrinking * reach * length()) {
+        } else if (!sampling_ && near_.radius() > worth_shrinking * reach * length()) {
             near_.shrink(w, smooth_, reach * length());
         }
         near_.find_slopes(direction_);
@@ -461,11 +511,12 @@ class Newton {
     std::vector<double> gradient_;
     std::vector<double> direction_;
     std::vector<BiasTerm> bias_terms_;
-    double weight_ = 1.0;  // of each row: larger than 1 while a sample stands for all
+    bool sampling_ = false;
+    double weight_ = 1.0;  // of each row: another one while a sample stands for all
     std::size_t cg_rounds_ = first_cg_rounds;
     double pace_gap_ = infinity, pace_primal_ = infinity;
     std::int64_t pace_iteration_ = 0;
-    double next_polish_ = infinity, next_end_ = infinity;
+    double next_polish_ = infinity, next_end_ = infinity, next_sweep_ = infinity;
 };
 
 }  // namespace

@@ -91,14 +91,42 @@ class NewtonEnd {
     void polish(double most_passes) {
         problem_.assign(state_.bounds.variables());
         problem_.sum_rows(sums_);
+        sweep(rows_taking_part(problem_.variables), state_.bounds.dual(), most_passes);
+        offer_variables();
+        if (!reached()) {
+            offer_weights();
+        }
+    }
+
+    // The variables that a Newton step `d` from w leads to, cut off at their bounds, and sweeps over the curved rows
+    // for what that has broken.
+    void sweep_curved(const Loss& smooth, const std::vector<RowIndex>& curved, const std::vector<double>& d,
+                      double most_passes) {
+        for (const RowIndex i : curved) {
+            Variable& v = problem_.variables[i];
+            v.alpha = clip(v.alpha - problem_.margin(i, d.data()) * smooth.inverse_diagonal(v.C()), smooth.lower(v.C()),
+                           smooth.upper(v.C()));
+        }
+        dual_ = offer_variables();
+        if (!reached() && !curved.empty()) {
+            sweep(curved, dual_, most_passes);
+            offer_variables();
+        }
+    }
+
+  private:
+    static constexpr int most_refinements = 4, most_rounds = 4;
+    static constexpr double most_dual_passes = 20.0;
+
+    // Over `rows`, from the variables as they are, with their sums and their dual value.
+    void sweep(std::vector<RowIndex> rows, double dual, double most_passes) {
         const double column = problem_.bias.value;
         const DualSweep sweeper(problem_.rows, problem_.variables, problem_.loss, column, {column, column * column});
-        Permuted order(rows_taking_part(problem_.variables), problem_.size(), true,
-                       Shuffle(Mixing::pages, row_bytes(problem_.rows)));
+        const double pass_cost =
+            sweeper.pass_cost() * static_cast<double>(rows.size()) / static_cast<double>(problem_.size());
+        Permuted order(std::move(rows), problem_.size(), true, Shuffle(Mixing::pages, row_bytes(problem_.rows)));
         Random random(0);
-        const double pass_cost = sweeper.pass_cost();
         Visits visits;
-        double dual = state_.bounds.dual();
         const double enough = state_.bounds.primal() - tol_ * std::abs(state_.bounds.primal());
         for (double work = 0.0; work < most_passes * pass_cost && dual < enough && !monitor_.look();) {
             const SweepResult sweep =
@@ -110,15 +138,7 @@ class NewtonEnd {
                 break;
             }
         }
-        offer_variables();
-        if (!reached()) {
-            offer_weights();
-        }
     }
-
-  private:
-    static constexpr int most_refinements = 4, most_rounds = 4;
-    static constexpr double most_dual_passes = 20.0;
 
     // The variables as they are; their weights go to `sums_`. Returns the dual value.
     double offer_variables() {
