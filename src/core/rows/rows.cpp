@@ -5,6 +5,35 @@
 #include "numeric/score_kernels.hpp"
 
 namespace maxmargin {
+namespace {
+
+// The share of stored values from which an outer product over all columns is cheaper than one over indices.
+constexpr double nearly_dense = 0.4;
+
+// A += scales[0] x[0] x[0]' + ... for up to four dense rows, in the rows `first` to `last` of its lower triangle.
+template <class Value>
+void add_dense_outers(const double* scales, const Value* const* x, std::size_t count, SymmetricMatrix& A,
+                      std::size_t first, std::size_t last) {
+    if (count < 4) {
+        for (std::size_t r = 0; r < count; ++r) {
+            for (std::size_t k = first; k < last; ++k) {
+                dense_axpy(scales[r] * static_cast<double>(x[r][k]), x[r], A.row(k), k + 1);
+            }
+        }
+        return;
+    }
+    for (std::size_t k = first; k < last; ++k) {
+        double a[4];
+        for (std::size_t r = 0; r < 4; ++r) {
+            a[r] = scales[r] * static_cast<double>(x[r][k]);
+        }
+        if (a[0] != 0.0 || a[1] != 0.0 || a[2] != 0.0 || a[3] != 0.0) {
+            dense_axpy_four(a, x, A.row(k), k + 1);
+        }
+    }
+}
+
+}  // namespace
 
 template <class Value>
 double wide_dot(const Value* values, ColumnIndices columns, std::size_t count, const double* w) {
@@ -85,6 +114,22 @@ void CsrRows::scores(std::size_t first, std::size_t count, const double* weights
 
 void CsrRows::add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
                          std::size_t last) const {
+    const double places = static_cast<double>(size()) * static_cast<double>(features());
+    if (static_cast<double>(stored()) >= nearly_dense * places) {
+        std::vector<double> filled(4 * features());
+        const double* x[4];
+        for (std::size_t n = 0; n < rows.size(); n += 4) {
+            const std::size_t count = std::min<std::size_t>(4, rows.size() - n);
+            std::fill(filled.begin(), filled.end(), 0.0);
+            for (std::size_t r = 0; r < count; ++r) {
+                double* row = filled.data() + r * features();
+                for_each(rows[n + r], [row](std::size_t j, double value) { row[j] += value; });
+                x[r] = row;
+            }
+            add_dense_outers(scales + n, x, count, A, first, std::min(last, features()));
+        }
+        return;
+    }
     with_view([&](const auto& view) {
         for (std::size_t n = 0; n < rows.size(); ++n) {
             const std::size_t start = starts_[rows[n]], count = starts_[rows[n] + 1] - start;
@@ -192,27 +237,13 @@ void DenseRows::scores(std::size_t first, std::size_t count, const double* weigh
 void DenseRows::add_outers(std::span<const RowIndex> rows, const double* scales, SymmetricMatrix& A, std::size_t first,
                            std::size_t last) const {
     with_row(0, [&]<class Value>(const Value* values) {
-        std::size_t n = 0;
-        for (; n + 4 <= rows.size(); n += 4) {
+        for (std::size_t n = 0; n < rows.size(); n += 4) {
+            const std::size_t count = std::min<std::size_t>(4, rows.size() - n);
             const Value* x[4];
-            for (std::size_t r = 0; r < 4; ++r) {
+            for (std::size_t r = 0; r < count; ++r) {
                 x[r] = values + rows[n + r] * features();
             }
-            for (std::size_t k = first; k < std::min(last, features()); ++k) {
-                double a[4];
-                for (std::size_t r = 0; r < 4; ++r) {
-                    a[r] = scales[n + r] * static_cast<double>(x[r][k]);
-                }
-                if (a[0] != 0.0 || a[1] != 0.0 || a[2] != 0.0 || a[3] != 0.0) {
-                    dense_axpy_four(a, x, A.row(k), k + 1);
-                }
-            }
-        }
-        for (; n < rows.size(); ++n) {
-            const Value* x = values + rows[n] * features();
-            for (std::size_t k = first; k < std::min(last, features()); ++k) {
-                dense_axpy(scales[n] * static_cast<double>(x[k]), x, A.row(k), k + 1);
-            }
+            add_dense_outers(scales + n, x, count, A, first, std::min(last, features()));
         }
     });
 }
