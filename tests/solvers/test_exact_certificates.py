@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from maxmargin import BinaryProblem, LinearSVC, MulticlassProblem, RegressionProblem, solve
+from maxmargin import BinaryProblem, LinearSVC, MulticlassProblem, OneClassSVM, RankingProblem, RegressionProblem, solve
 from maxmargin.problems.losses import LOSSES
 from maxmargin.solvers.methods import solvers_for
 
@@ -198,6 +198,59 @@ def test_primal_values_beside_a_tube_are_exact():
                     outside = max(abs(Fraction(float(target)) - score) - Fraction(float(epsilon)), Fraction(0))
                     exact += Fraction(float(C)) * (outside if loss[0] == "e" else outside * outside)
                 assert solution.certificate.primal == pytest.approx(float(exact), rel=1e-7), (seed, loss, solver)
+
+
+def exact_losses_of_pairs(X, y, C, weights, w):
+    """P(w) of a ranking as a fraction."""
+    w = [Fraction(float(value)) for value in w[: X.shape[1]]]  # there is no bias
+    scores = [sum(Fraction(float(x)) * value for x, value in zip(row, w, strict=True)) for row in X]
+    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if y[i] > y[j]]
+    counts = [Fraction(float(weights[i])) * Fraction(float(weights[j])) for i, j in pairs]
+    losses = [max(1 - scores[i] + scores[j], Fraction(0)) for i, j in pairs]
+    loss = sum(count * own for count, own in zip(counts, losses, strict=True)) / sum(counts)
+    return sum(value * value for value in w) / 2 + Fraction(float(C)) * loss
+
+
+@pytest.mark.parametrize("rows", [3, 6, 130])  # the pairs of more than 128 rows are not listed
+@pytest.mark.parametrize("scale", [1.0, 1e2, 1e4, 1e6])
+def test_primal_values_of_rankings_are_not_understated(rows, scale):
+    for seed in range(6 if rows < 100 else 2):
+        rng = np.random.default_rng([seed, rows])
+        X = np.round(scale * rng.normal(size=(rows, 3)), 3)
+        y = (X @ [1.0, 2.0, -1.0] > 0).astype(int) if rows > 100 else np.append(rng.integers(0, 3, rows - 2), [0, 1])
+        weights = np.ones(rows) if seed % 2 else 10.0 ** rng.uniform(-3, 3, rows)
+        for C in (1.0, 1e3, 1e6):
+            problem = RankingProblem(X, y, C, weights=weights)
+            solution = solve(problem, "cutting_plane", tol=1e-6, max_iter=60)
+            exact = exact_losses_of_pairs(X, y, C, weights, solution.weights)
+            primal, dual = solution.certificate
+            assert float(exact) <= primal * (1 + 1e-9) + 1e-2 * (primal - dual), (seed, C, solution.exit)
+            if rows < 100:
+                assert primal == pytest.approx(float(exact), rel=1e-9, abs=1e-2 * (primal - dual)), (seed, C)
+
+
+def test_pairs_at_the_margin_count_where_C_is_huge():
+    X = np.array([[36363.361, 1838.421], [-21277.721, 769.877], [23523.625, -752.244]])
+    y, C = np.array([0, 1, 0]), 1e6
+    solution = solve(RankingProblem(X, y, C), "cutting_plane", max_iter=10)
+    exact = exact_losses_of_pairs(X, y, C, np.ones(3), solution.weights)
+    assert solution.certificate.primal == pytest.approx(float(exact), rel=1e-12)
+    assert not solution.converged
+
+
+def test_a_ranking_that_rounding_ends_says_so():
+    X = 1e4 * np.random.default_rng(0).normal(size=(200, 3))
+    solution = solve(RankingProblem(X, (X @ [1.0, 2.0, -1.0] > 0).astype(int), 1e6), "cutting_plane", tol=1e-9)
+    assert solution.exit == "rounding"
+    assert solution.n_iter < 1000
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_a_one_class_problem_whose_best_weights_are_zero_has_no_gap(scale):
+    X = scale * np.random.default_rng(0).normal(size=(200, 3))
+    with pytest.warns(UserWarning, match="the origin lies among them"):
+        model = OneClassSVM(nu=0.2).fit(X)
+    assert (model.primal_objective_, model.dual_objective_, model.duality_gap_) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("penalize", [True, False])

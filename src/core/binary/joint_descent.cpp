@@ -1,5 +1,4 @@
 #include "binary/joint_descent.hpp"
-#include "numeric/compiler.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +13,9 @@
 #include "binary/anchored_bias.hpp"
 #include "binary/certificate.hpp"
 #include "binary/orders.hpp"
+#include "numeric/compiler.hpp"
 #include "numeric/huge_array.hpp"
+#include "numeric/joint_kernels.hpp"
 #include "rows/rows.hpp"
 #include "run/random.hpp"
 #include "run/reached.hpp"

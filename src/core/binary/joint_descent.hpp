@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "binary/state.hpp"
-#include "numeric/joint_kernels.hpp"
 #include "run/monitor.hpp"
 
 namespace maxmargin {

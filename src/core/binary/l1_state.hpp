@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "binary/problem.hpp"

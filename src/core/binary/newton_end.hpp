@@ -4,7 +4,6 @@
 // them to solve their own equations, and offers what it finds.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>

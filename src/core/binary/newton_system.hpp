@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <numeric>
 #include <span>
 #include <vector>

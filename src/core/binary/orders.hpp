@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,6 +47,15 @@ class RowOrder {
     // Whether iterates wander so much that their mean is worth a look (iterate_average.hpp).
     virtual bool wanders() const { return false; }
 };
+
+// What makes a class an order; each states it where it is defined.
+template <class Candidate>
+concept VisitingOrder =
+    std::derived_from<Candidate, RowOrder> && requires(Candidate order, Random& random, Visits seen) {
+        { order.schedule(random) } -> std::same_as<std::span<const RowIndex>>;
+        { order.active() } -> std::same_as<std::size_t>;
+        order.end_epoch(seen);
+    };
 
 enum class Mixing { none, pages, all };
 
@@ -188,6 +198,7 @@ class Permuted final : public RowOrder {
     std::vector<RowIndex> schedule_;
     Shuffle shuffle_;
 };
+static_assert(VisitingOrder<Permuted>);
 
 // Algorithm 2 of Hsieh et al.: every step takes a row at random. An "epoch" is as many steps as there are rows.
 class Uniform final : public RowOrder {
@@ -208,6 +219,7 @@ class Uniform final : public RowOrder {
     std::vector<RowIndex> rows_;
     std::vector<RowIndex> schedule_;
 };
+static_assert(VisitingOrder<Uniform>);
 
 // Preferences of rows by what their steps gain (Glasmachers & Dogan): a row is visited in proportion to its preference,
 // which grows when its steps gain more than the average step and falls when they gain less ("soft shrinking").
@@ -318,5 +330,6 @@ class Adaptive final : public RowOrder {
     Shuffle shuffle_;
     bool first_epoch_ = true;
 };
+static_assert(VisitingOrder<Adaptive>);
 
 }  // namespace maxmargin

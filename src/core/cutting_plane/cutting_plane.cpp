@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "cutting_plane/crammer_singer_risk.hpp"
@@ -123,11 +124,13 @@ Outcome cut_pairs(RankingState& state, const CuttingOptions& options, const Limi
     return CuttingPlane(state.rows(), 0.0, risk, options, limits, monitor).run(start, deliver);
 }
 
-// Only differences of scores matter, so all are taken to one reference row, where twofold sums lose nothing.
+// Only differences of scores matter, so all are taken to one reference row, where twofold sums lose nothing. What a
+// score is beyond its double is small, but pairs at the margin have a loss of nothing else, and C may be huge.
 double RankingState::exact_primal() {
     const std::vector<double>& w = bounds.weights();
     const std::vector<RowIndex>& taking_part = pairs.rows();
-    std::vector<double> scores(taking_part.size()), coefficients(taking_part.size());
+    const std::size_t size = taking_part.size();
+    std::vector<double> scores(size), rests(size), nets(size);
     const UserRows& rows = rows_.rows();
     auto score = [&](RowIndex i) {
         TwofoldSum sum;
@@ -135,14 +138,46 @@ double RankingState::exact_primal() {
         return sum;
     };
     const TwofoldSum first = score(taking_part.front());
-    for (std::size_t p = 0; p < taking_part.size(); ++p) {
-        const TwofoldSum own = score(taking_part[p]);
-        scores[p] = (own.value() - first.value()) + (own.rest() - first.rest());
+    double largest = 1.0;
+    for (std::size_t p = 0; p < size; ++p) {
+        TwofoldSum own = score(taking_part[p]);
+        own.subtract(first);
+        scores[p] = own.value();
+        rests[p] = own.rest();
+        largest = std::max(largest, std::abs(scores[p]));
     }
+    const double scale = C / pairs.total();
+    // No loss is off by more than this where it is computed from doubles.
+    const double error = 4.0 * std::numeric_limits<double>::epsilon() * largest;
+    const bool rounding_counts = !(C * error <= negligible * (bounds.primal() - bounds.dual()));
     TwofoldSum result;
-    result.add(PairRisk(pairs, C).touch(scores.data(), coefficients.data()));
-    for (std::size_t p = 0; p < scores.size(); ++p) {
-        result.add_product(-coefficients[p], scores[p]);
+    if (rounding_counts && pairs.are_listed()) {
+        pairs.for_each([&](std::size_t higher, std::size_t lower, double weight) {
+            TwofoldSum slack;
+            for (const double part : {1.0, -scores[higher], scores[lower], -rests[higher], rests[lower]}) {
+                slack.add(part);
+            }
+            if (!(slack.value() <= 0.0)) {
+                result.add_product(scale * weight, slack.value());
+            }
+        });
+    } else {
+        TwofoldSum losses;  // by weights of pairs alone: their sums are whole numbers where rows have no weights
+        losses.add(pairs.violated(scores.data(), 1.0, nets.data()));
+        for (std::size_t p = 0; p < size; ++p) {
+            losses.add_product(-nets[p], scores[p]);
+            losses.add_product(-nets[p], rests[p]);
+        }
+        if (rounding_counts) {
+            // Pairs so close to the margin may have been counted wrongly, each by no more than the error.
+            auto within = [&](double margin) {
+                std::vector<double> scaled(scores);
+                std::for_each(scaled.begin(), scaled.end(), [margin](double& own) { own /= margin; });
+                return pairs.violated(scaled.data(), 1.0, nets.data());
+            };
+            losses.add_product(error, within(1.0 + error) - within(1.0 - error));
+        }
+        result.add_product(scale, losses.value());
     }
     for (const double weight : w) {
         result.add_product(0.5 * weight, weight);

@@ -77,6 +77,8 @@ class CuttingPlane {
         }
         start(known);
         double finish_at = limits_.tol;
+        double nearest = infinity;
+        int missed = 0, stalled = 0;
         double begin = monitor_.seconds(), iteration = 0.0;
         for (std::int64_t cuts = 1;; ++cuts) {
             const bool in_time = next_master_point();
@@ -91,7 +93,11 @@ class CuttingPlane {
                 delivered_ = monitor_.seconds();
             }
             monitor_.report(cuts, static_cast<double>(cuts), pool_.in_use(), bounds_);
-            const bool strange = strange_ || (in_time && !std::isfinite(master_->objective()));
+            const double left = bounds_.primal() - bounds_.dual();
+            stalled = left < nearest ? 0 : stalled + 1;
+            nearest = std::min(nearest, left);
+            const bool strange =
+                strange_ || stalled >= longest_stall || (in_time && !std::isfinite(master_->objective()));
             const bool last =
                 monitor_.look(unfolding_seconds() + iteration) || cuts >= limits_.max_iter || solved || strange;
             if (last || bounds_.gap() <= finish_at) {
@@ -104,6 +110,9 @@ class CuttingPlane {
                     return {monitor_.ended() ? monitor_.exit() : limit, cuts};
                 }
                 finish_at *= 0.5;  // rounding has put the tolerance out of reach once: ask for more
+                if (++missed >= most_missed) {
+                    return {Exit::budget, cuts};
+                }
             }
             if (options_.acceleration) {
                 add_cuts();
@@ -123,6 +132,10 @@ class CuttingPlane {
     static constexpr double small_gain = 0.003;
     static constexpr std::size_t few_features = 256;
     static constexpr int longest_patience = 16;
+    // Every cut raises the dual value, but for rounding.
+    static constexpr int longest_stall = 100;
+    // So often may bounds that seemed close enough turn out not to be.
+    static constexpr int most_missed = 50;
     static constexpr int most_trials = 20;
     static constexpr std::size_t few_to_keep = std::size_t{1} << 16;  // rows: at most half a megabyte per cut
     static constexpr double longest_stretch = 4.0;

@@ -1,10 +1,7 @@
 // Pairs in the wrong order (OP5 of Joachims 2006): C / m sum over pairs max(0, 1 - (s_i - s_j)).
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <limits>
 #include <vector>
 
 #include "cutting_plane/ranked_pairs.hpp"
@@ -20,12 +17,6 @@ class PairRisk final : public Risk {
     double weight() const override { return C_; }
 
     double touch(const double* scores, double* coefficients) override {
-        // Scores that are no numbers, of data that were changed meanwhile, cannot be sorted.
-        const std::size_t size = pairs_.rows().size();
-        if (!std::all_of(scores, scores + size, [](double score) { return std::isfinite(score); })) {
-            std::fill_n(coefficients, size, 0.0);
-            return std::numeric_limits<double>::quiet_NaN();
-        }
         const double scale = C_ / pairs_.total();
         return scale * pairs_.violated(scores, scale, coefficients);
     }

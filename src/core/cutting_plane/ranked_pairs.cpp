@@ -1,6 +1,8 @@
 #include "cutting_plane/ranked_pairs.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -59,6 +61,11 @@ RankedPairs::RankedPairs(std::span<const double> labels, std::span<const std::in
 }
 
 double RankedPairs::violated(const double* scores, double scale, double* coefficients) {
+    // Scores that are no numbers, of data that were changed meanwhile, cannot be sorted.
+    if (!std::all_of(scores, scores + rows_.size(), [](double score) { return std::isfinite(score); })) {
+        std::fill_n(coefficients, rows_.size(), 0.0);
+        return std::numeric_limits<double>::quiet_NaN();
+    }
     double sum = 0.0;
     for (const Group& group : groups_) {
         const Member* members = members_.data() + group.start;
@@ -78,6 +85,10 @@ double RankedPairs::violated(const double* scores, double scale, double* coeffic
         }
     }
     return sum;
+}
+
+bool RankedPairs::are_listed() const {
+    return std::all_of(groups_.begin(), groups_.end(), [](const Group& group) { return group.listed; });
 }
 
 PairCounts RankedPairs::count(std::size_t g, const double* scores) const {

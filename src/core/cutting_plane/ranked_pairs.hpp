@@ -39,8 +39,23 @@ class RankedPairs {
     double total() const { return total_; }
 
     // coefficients[p] = scale * weight (c^+ - c^-) of row p, the sums over violated pairs of which it is the higher or
-    // the lower one; returns the sum over all violated pairs, not scaled.
+    // the lower one; returns the sum over all violated pairs, not scaled. NaN if a score is no finite number.
     double violated(const double* scores, double scale, double* coefficients);
+
+    // Whether all groups are so small that their pairs may be visited one by one.
+    bool are_listed() const;
+    // visit(higher row, lower row, weight) for every pair, with rows by their place in rows().
+    template <class Visit>
+    void for_each(const Visit& visit) const {
+        for (const Group& group : groups_) {
+            const Member* members = members_.data() + group.start;
+            for (std::size_t i = 0; i < group.size; ++i) {
+                for (std::size_t j = 0; j < i && members[j].rank < members[i].rank; ++j) {
+                    visit(group.start + i, group.start + j, members[i].weight * members[j].weight);
+                }
+            }
+        }
+    }
 
     // How many pairs of a group have the wrong order.
     PairCounts count(std::size_t g, const double* scores) const;

@@ -37,6 +37,9 @@ class RankingState {
     std::vector<double> points;  // where cuts touch the risk: those to start with, then those in use
 
   private:
+    // Rounding errors of pairs are left alone below this share of the distance between the bounds.
+    static constexpr double negligible = 1e-3;
+
     double exact_primal();
     double exact_dual() const;
 

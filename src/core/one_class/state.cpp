@@ -132,6 +132,10 @@ void OneClassState::verify() {
     if (!std::isfinite(primal) || !std::isfinite(dual)) {
         throw std::invalid_argument("the objective is no longer a finite number: X was changed during the fit");
     }
+    // Zero but for rounding: the origin lies among the rows, and no weights are better than zero.
+    if (primal == 0.0 && -dual <= vanishing * s * (vanishing * s) * rows_.mean_squared_norm()) {
+        dual = 0.0;
+    }
     bounds.correct(primal, dual);
 }
 

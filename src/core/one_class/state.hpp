@@ -59,6 +59,8 @@ class OneClassState {
 
 // Tolerances below this need sums of twice the digits.
 inline constexpr double close_bounds = 1e-9;
+// Weights are zero but for rounding below this share of the length of a typical row, per unit of the slope.
+inline constexpr double vanishing = 1e-12;
 
 Outcome active_set(OneClassState& state, const Limits& limits, Monitor& monitor);
 

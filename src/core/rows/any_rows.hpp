@@ -10,7 +10,6 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "rows/packed_rows.hpp"

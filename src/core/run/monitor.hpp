@@ -2,7 +2,6 @@
 // One monitor serves all stages of a fit, so that their epochs, seconds and reports go on from each other.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

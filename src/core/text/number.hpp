@@ -11,7 +11,6 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <system_error>
 
 #include "numeric/compiler.hpp"
