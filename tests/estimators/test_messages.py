@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import Certificate, LinearRankSVM, LinearSVC
 from maxmargin.solvers.solution import EXITS, describe_gap, describe_shortfall
 
-from ..conftest import LOSS_NAMES, random_problem
+from ..conftest import LOSS_NAMES, csr, random_problem
 
 LIMITS = {"max_iter": "raise max_iter (now 3)", "time_limit": "raise time_limit (now 1 s)"}
 
@@ -216,3 +216,31 @@ def test_class_weights_of_classes_that_are_not_there_get_a_warning():
     many = np.arange(60) % 12
     with pytest.warns(UserWarning, match=r"class_weight names 99.*, \.\.\."):
         LinearSVC(class_weight={99: 3.0}).fit(X, many)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("storage", [np.asarray, csr])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rows_to_score_that_are_not_finite_are_refused_even_where_weights_are_zero(bad, storage, classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    model = LinearSVC().fit(X, np.arange(40) % classes)
+    model.coef_[:, 1] = 0.0
+    X[5, 1] = bad
+    with pytest.raises(ValueError, match="NaN" if np.isnan(bad) else "infinity"):
+        model.predict(storage(X))
+
+
+def test_rows_whose_scores_overflow_are_no_error():
+    model = LinearSVC().fit(np.array([[1.0], [-1.0]]), [1, 0])
+    model.coef_[:] = 1e300
+    assert model.decision_function(np.array([[1e300], [1.0]])).tolist() == [np.inf, 1e300]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr])
+def test_rows_to_score_of_another_shape_are_refused_in_scikit_learns_words(storage):
+    model = LinearSVC().fit(np.eye(3), [0, 1, 1])
+    with pytest.raises(ValueError, match=r"X has 2 features, but LinearSVC is expecting 3 features"):
+        model.predict(storage(np.ones((4, 2))))
+    with pytest.raises(ValueError, match=r"0 sample"):
+        model.predict(storage(np.ones((0, 3))))
