@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,7 +17,7 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -51,6 +55,33 @@ _CONSTRAINTS: dict[str, list[Any]] = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
+
+
+def needs_no_conversion(X: Any) -> bool:
+    """Whether scikit-learn's checks would hand rows on as they are, but for values that are not finite."""
+    dense = type(X) is np.ndarray
+    return (
+        (dense or type(X) in (csr_array, csr_matrix))
+        and X.ndim == 2
+        and min(X.shape) > 0
+        and X.dtype in (np.float64, np.float32)
+        and (not dense or X.flags.c_contiguous)
+    )
+
+
+@contextmanager
+def finite_rows(X: Any) -> Iterator[None]:
+    """What the core says of rows that are not finite, in scikit-learn's own words."""
+    try:
+        yield
+    except ValueError:
+        assert_all_finite(X, input_name="X")
+        raise
+
+
+@cache
+def _names_of_parameters(constructor: Callable[..., None]) -> list[str]:
+    return sorted(name for name in signature(constructor).parameters if name != "self")
 
 
 def constraints_but(*names: str) -> dict[str, list[Any]]:
@@ -96,6 +127,26 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
     solver_used_: Any
     history_: Any
 
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """The names of the parameters; scikit-learn would read the signature anew whenever it asks."""
+        return list(_names_of_parameters(cls.__init__))
+
+    def _validated(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+        """Rows and labels to train on, checked by scikit-learn where they have to be converted or may be refused.
+
+        Whether the values of other rows are finite the core finds on its way: `finite_rows` has the words.
+        """
+        labels = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU"
+        if labels and needs_no_conversion(X) and len(y) == X.shape[0]:
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+            return X, y
+        checked: tuple[Any, Any] = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **options
+        )
+        return checked
+
     def _keep(self, arguments: dict[str, Any]) -> None:
         """Take the arguments of ``__init__``, its ``locals()``, as they are and under their names."""
         for name, value in arguments.items():
@@ -116,7 +167,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self, "coef_")
         if isinstance(X, Blocks):
             return block_scores(X, np.atleast_2d(_dense(self.coef_)), self.intercept_)
-        if self._need_no_conversion(X):
+        if needs_no_conversion(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
             scores = self._scores_of(X)
             if np.isfinite(scores).all():
                 return scores
@@ -129,19 +180,6 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
         threads = count_threads(getattr(self, "n_jobs", None))
         return linear_scores(X, np.atleast_2d(self.coef_), self.intercept_, threads)
-
-    def _need_no_conversion(self, X: Any) -> bool:
-        """Whether scikit-learn's checks would hand the rows on as they are, but for values that are not finite."""
-        dense = type(X) is np.ndarray
-        return (
-            (dense or type(X) in (csr_array, csr_matrix))
-            and X.ndim == 2
-            and min(X.shape) > 0
-            and X.shape[1] == self.n_features_in_
-            and X.dtype in (np.float64, np.float32)
-            and (not dense or X.flags.c_contiguous)
-            and not hasattr(self, "feature_names_in_")
-        )
 
     def to_onnx(self) -> Any:
         """The fitted model as an ONNX graph in double precision, for programs without Python.

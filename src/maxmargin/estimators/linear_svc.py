@@ -15,9 +15,15 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Hidden, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator, constraints_but, seed_of
+from maxmargin.estimators.base import (
+    BoundedDecisionMixin,
+    CertifiedEstimator,
+    constraints_but,
+    finite_rows,
+    seed_of,
+)
 from maxmargin.estimators.incremental import IncrementalMixin
 from maxmargin.estimators.multilabel import MultilabelMixin, is_multilabel_target
 from maxmargin.estimators.on_blocks import labels_of
@@ -261,9 +267,7 @@ class LinearSVC(
         if isinstance(X, Blocks):
             return self._fit_blocks(X, y, sample_weight, method, deadline)
         several = is_multilabel_target(y)
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", multi_output=several
-        )
+        X, y = self._validated(X, y, multi_output=several)
         weight: Floats | None = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -274,7 +278,9 @@ class LinearSVC(
         classes, labels = check_classes(y)
         starts = self._starts(X.shape[0], len(classes))
         asked = self._asked_for(X, y, classes, labels, weight, method=method, deadline=deadline, starts=starts)
-        self._warn_unless_converged(self._take_solved(train_classifier(**asked), X, y, classes, labels), X)
+        with finite_rows(X):
+            solved = train_classifier(**asked)
+        self._warn_unless_converged(self._take_solved(solved, X, y, classes, labels), X)
         return self
 
     def _fit_blocks(self, blocks: Blocks, y: Any, sample_weight: Any, method: Method, deadline: Deadline) -> LinearSVC:

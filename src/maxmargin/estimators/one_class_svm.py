@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from maxmargin.estimators.base import DecisionMixin, constraints_but
+from maxmargin.estimators.base import DecisionMixin, constraints_but, finite_rows
 from maxmargin.estimators.single import SingleProblemEstimator
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import INLIER_OR_NOT, Model
@@ -163,7 +162,7 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
         if sample_weight is not None:
             C = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         problem = OneClassProblem(X, self.nu, C)
-        try:
+        with finite_rows(X):
             model, solution = self._train(
                 problem,
                 method,
@@ -176,9 +175,6 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
                 },
                 partial(Model.of_one_class, problem),
             )
-        except ValueError:
-            assert_all_finite(X, input_name="X")  # by scikit-learn's own words, if that is it
-            raise
         if (not solution.converged or solution.certificate.dual == 0) and problem.vanishes(solution.certificate.dual):
             # The level is that of the user's line: past this method and its two decorators.
             warnings.warn(NO_SIDE, ConvergenceWarning, stacklevel=4)
