@@ -12,7 +12,7 @@ from benchmarks.reproduce import data, runner
 from benchmarks.reproduce.context import Context
 from benchmarks.reproduce.curves import Curve, first_below, record, slope
 from benchmarks.reproduce.drawing import svg
-from benchmarks.reproduce.items import VERDICTS, Cell, Item, Line, Panel, Result, all_items, chosen, judge
+from benchmarks.reproduce.items import VERDICTS, Cell, Item, Line, Panel, Result, all_items, chosen, judge, ratio
 from benchmarks.reproduce.page import PAPERS, page
 from benchmarks.reproduce.paper000 import dcd
 
@@ -81,6 +81,17 @@ def test_the_verdict_follows_from_the_statements(cells, verdict):
     assert found == verdict
     assert found in VERDICTS
     assert ("b (2 s against 1 s)" in reason) == (verdict == "not confirmed")
+
+
+def test_a_program_that_is_missing_makes_the_verdict_incomplete():
+    good, bad = Cell("a", True, "1", own=True), Cell("b", False, "2")
+    assert judge([good], {"TRON"}) == (
+        "incomplete",
+        "All 1 statements that could be measured hold. Incomplete: TRON not installed.",
+    )
+    verdict, reason = judge([good, bad], {"TRON"})
+    assert verdict == "not confirmed"
+    assert reason.endswith("Incomplete: TRON not installed.")
 
 
 def test_a_curve_is_where_its_numbers_are():
@@ -160,6 +171,48 @@ def test_an_item_that_fails_ends_neither_the_run_nor_is_it_kept(tmp_path, monkey
     assert "no luck" in path.read_text()
     assert not list(tmp_path.rglob("paper000_x.json"))
     assert "RuntimeError" in capsys.readouterr().err
+
+
+def test_bench_ends_with_1_if_an_item_failed(tmp_path, monkeypatch):
+    from maxmargin.cli.app import run
+
+    monkeypatch.setattr(runner, "chosen", lambda _: [Item("paper000_x", "000", "x", "c.", lambda _: 1 / 0)])
+    assert run(["bench", "--out", str(tmp_path), "--quiet"]) == 1
+
+
+def test_the_seconds_of_a_result_are_those_of_its_runs_whenever_they_were_made(tmp_path, monkeypatch):
+    def measure(context):
+        assert context.once("a", lambda: [1, 2]) == [1, 2]
+        return Result("", [], [], [Cell("s", True, "1", ratio=0.5)])
+
+    item = Item("paper000_x", "000", "x", "c.", measure)
+    clock = iter([0.0, 7.0])
+    monkeypatch.setattr("benchmarks.reproduce.context.time.perf_counter", lambda: next(clock))
+    first, again = (runner.measure(item, Context(tmp_path, quick=True)) for _ in range(2))
+    assert first["seconds"] == again["seconds"] == 7.0
+    assert runner.summary(first)["cells"][0]["ratio"] == 0.5
+
+
+@pytest.mark.parametrize(("ours", "theirs", "found"), [(1.0, 4.0, 0.25), (math.inf, 1.0, None), (1.0, math.inf, None)])
+def test_a_ratio_is_known_where_both_ended(ours, theirs, found):
+    assert ratio(ours, theirs) == found
+
+
+def test_a_result_without_a_program_is_measured_again_when_it_may_be_there(tmp_path, monkeypatch):
+    here = []
+
+    def measure(context):
+        if not here:
+            context.lacks("TRON (liblinear-official)")
+        return Result("", [], [], [Cell("s", True, "1")])
+
+    monkeypatch.setattr(runner, "chosen", lambda _: [Item("paper000_x", "000", "x", "c.", measure)])
+    path, results = runner.reproduce([], tmp_path, quick=True)
+    assert results["paper000_x"]["verdict"] == "incomplete"
+    assert "TRON (liblinear-official)" in path.read_text()
+    here.append(True)
+    _, results = runner.reproduce([], tmp_path, quick=True)
+    assert results["paper000_x"]["verdict"] == "confirmed in ratio"
 
 
 def test_bench_without_a_source_tree_says_where_it_is(tmp_path, monkeypatch, capsys):

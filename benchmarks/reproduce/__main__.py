@@ -38,6 +38,7 @@ def main() -> None:
         missing = {name: used for result in results.values() for name, used in result["missing"].items()}
         text = markdown(list(all_items().values()), results, facts(options.quick), missing)
         options.markdown.write_text(text)
+    sys.exit(1 if any(result.get("failed") for result in results.values()) else 0)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,16 +33,20 @@ class Context:
 
     def __init__(self, folder: Path, quick: bool, say: Callable[[str], None] = lambda _: None) -> None:
         self.folder, self.quick, self.say = folder, quick, say
-        #: Sets that are missing, and what was used instead.
+        #: Sets and programs that are missing, and what was used instead.
         self.missing: dict[str, str] = {}
-
-    def seconds(self, full: float) -> float:
-        """A limit for one method: shorter in quick mode."""
-        return min(full, 2.0) if self.quick else full
+        #: Programs that the claim is about and that are not installed.
+        self.absent: set[str] = set()
+        #: Seconds that the runs in use have taken, whenever they were made.
+        self.worked = 0.0
 
     def pick(self, quick: Any, full: Any) -> Any:
         """One of two settings, by the mode."""
         return quick if self.quick else full
+
+    def limit(self, of: tuple[float, float]) -> float:
+        """One of `limits`, in seconds, by the mode."""
+        return float(self.pick(*of))
 
     def data(self, name: str, two_classes: bool = True) -> Found | None:
         """A data set or its stand-in, in quick mode a random part of it; what is missing is noted."""
@@ -62,6 +67,11 @@ class Context:
         found = [self.data(name, two_classes) for name in names]
         return list({each.used: each for each in reversed(found) if each is not None}.values())[::-1]
 
+    def lacks(self, program: str) -> None:
+        """Note a program of the paper's comparison that is not installed."""
+        self.absent.add(program)
+        self.missing[program] = "nothing"
+
     def own(self, found: Found) -> bool:
         """Whether it is the paper's data in full."""
         return found.own and not self.quick
@@ -70,14 +80,18 @@ class Context:
         """What ``make`` returns, as plain data; kept on disk, for other items and for the next time."""
         path = self.folder / "runs" / f"{re.sub(r'[^A-Za-z0-9_.=-]+', '-', key)}.json"
         if path.is_file():
-            return json.loads(path.read_text())
-        self.say(key)
-        made = make()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(made))
-        part.replace(path)
-        return made
+            kept = json.loads(path.read_text())
+        else:
+            self.say(key)
+            start = time.perf_counter()
+            made = make()
+            kept = {"seconds": time.perf_counter() - start, "made": made}
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(".part")
+            part.write_text(json.dumps(kept))
+            part.replace(path)
+        self.worked += kept["seconds"]
+        return kept["made"]
 
 
 def split(found: Found) -> tuple[sp.csr_matrix, np.ndarray, sp.csr_matrix, np.ndarray]:

@@ -41,15 +41,18 @@ def reproduce(
         show(share, item.name)
         path = folder / f"{item.name}.json"
         if path.is_file():
-            measured[item.name] = json.loads(path.read_text())
-            continue
+            kept = json.loads(path.read_text())
+            # A program that was missing may be there now; the runs of the others are kept.
+            if not kept["absent"]:
+                measured[item.name] = kept
+                continue
         context = Context(folder, quick, lambda text, share=share, item=item: show(share, f"{item.name}: {text}"))
         try:
             measured[item.name] = measure(item, context)
         except Exception as error:  # the others may work all the same; it is not kept, and so tried again next time
             traceback.print_exc()
             failed = Result("").to_json() | {"seconds": 0.0, "missing": context.missing}
-            measured[item.name] = failed | {"reason": f"It failed: {type(error).__name__}: {error}"}
+            measured[item.name] = failed | {"reason": f"It failed: {type(error).__name__}: {error}", "failed": True}
         else:
             folder.mkdir(parents=True, exist_ok=True)
             write(path, json.dumps(measured[item.name]))
@@ -62,13 +65,13 @@ def reproduce(
 
 
 def measure(item: Item, context: Context) -> dict[str, Any]:
-    """The result of an item, with what it was measured by."""
-    start = time.perf_counter()
-    result = item.run(context).to_json()
+    """The result of an item, with what it was measured by; its seconds are those of its runs, old and new."""
+    result = item.run(context).to_json(context.absent)
     return result | {
         "item": item.name,
-        "seconds": time.perf_counter() - start,
+        "seconds": context.worked,
         "missing": context.missing,
+        "absent": sorted(context.absent),
         "commit": commit(),
         "machine": describe_machine(),
         "mode": "quick" if context.quick else "full",
