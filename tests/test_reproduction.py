@@ -1,9 +1,11 @@
 """The reproduction of the papers: its verdicts, its figures, its report, and what becomes of data that are missing."""
 
+import bz2
 import json
 import math
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from benchmarks.reproduce.drawing import svg
 from benchmarks.reproduce.items import VERDICTS, Cell, Item, Line, Panel, Result, all_items, chosen, judge, ratio
 from benchmarks.reproduce.page import PAPERS, page
 from benchmarks.reproduce.paper000 import dcd
+from sklearn.utils import Bunch
 
 from maxmargin import BinaryProblem, CuttingPlane, RankingProblem, solve
 
@@ -235,6 +238,68 @@ def test_sets_that_are_missing_are_named_with_their_stand_ins(tmp_path, monkeypa
     assert context.missing == {"astro-physic": "imdb", "real-sim": "imdb", "kdda": "nothing"}
     assert found[0].y.tolist() == [-1, 1, -1, 1]
     assert not context.own(found[0])
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    """No folder of data, an empty cache, and downloads are asked for."""
+    monkeypatch.setenv("MAXMARGIN_CACHE", str(tmp_path))
+    monkeypatch.setenv("MAXMARGIN_DOWNLOAD", "1")
+    monkeypatch.setattr(data.datasets, "folder", lambda: None)
+    return tmp_path
+
+
+def unreachable(*_, **__):
+    raise URLError("no network here")
+
+
+def test_covtype_from_openml_is_the_set_of_the_folder(empty_cache, monkeypatch):
+    X = np.array([[1859.0, -3.0], [2000.0, 5.0], [3858.0, 1.0], [1859.0, 1.0]])
+    monkeypatch.setattr(data.urllib.request, "urlretrieve", unreachable)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: (X, np.array(["1", "2", "7", "2"], dtype=object)))
+    found = data.find("covtype", two_classes=True)
+    assert found.own
+    assert found.y.tolist() == [-1, 1, -1, 1]
+    assert data.find("covtype1", two_classes=True).y.tolist() == [1, -1, -1, -1]
+    np.testing.assert_allclose(found.X.toarray()[:, 1], [0.0, 1.0, 0.5, 0.5])
+    assert found.X.toarray()[:, 0].min() == 0.0
+    assert found.X.toarray()[:, 0].max() == 1.0
+
+
+def test_mnist_from_libsvm_has_grey_values_from_0_to_1_and_its_own_test_rows(empty_cache, monkeypatch):
+    monkeypatch.setattr(data.urllib.request, "urlretrieve", unreachable)
+    (empty_cache / "multiclass-mnist.bz2").write_bytes(bz2.compress(b"5 1:255 2:51\n0 2:102\n"))
+    (empty_cache / "multiclass-mnist.t.bz2").write_bytes(bz2.compress(b"0 1:255\n5 3:51\n"))
+    found = data.find("mnist", two_classes=False)
+    np.testing.assert_allclose(found.X.toarray(), [[1.0, 0.2, 0.0], [0.0, 0.4, 0.0]])
+    np.testing.assert_allclose(found.X_test.toarray(), [[1.0, 0.0, 0.0], [0.0, 0.0, 0.2]])
+    assert (found.y.tolist(), found.y_test.tolist()) == ([1, 0], [0, 1])
+
+
+@pytest.mark.parametrize("error", [URLError("no"), ConnectionResetError("no"), ValueError("OpenML refuses")])
+def test_a_failed_download_leaves_the_stand_in(empty_cache, monkeypatch, capsys, error):
+    def fail(*_, **__):
+        raise error
+
+    rows = sp.csr_matrix(np.eye(4)), np.array([0, 1, 0, 1])
+    monkeypatch.setattr(data.datasets, "load", lambda name, _: rows if name in ("imdb", "blogs150k") else None)
+    monkeypatch.setattr(data.urllib.request, "urlretrieve", unreachable)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fail)
+    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", fail)
+    context = Context(empty_cache, quick=True)
+    assert context.data("real-sim").used == "imdb"
+    assert context.data("ccat").used == "blogs150k"
+    assert context.data("c11") is None
+    assert context.missing == {"real-sim": "imdb", "ccat": "blogs150k", "c11": "nothing"}
+    assert "OpenML 1578" in capsys.readouterr().err
+
+
+def test_categories_of_rcv1_come_from_scikit_learn(empty_cache, monkeypatch):
+    target = sp.csr_matrix([[1, 0], [0, 1], [1, 1]])
+    rcv1 = Bunch(data=sp.csr_matrix(np.eye(3)), target=target, target_names=["C11", "CCAT"])
+    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", lambda **_: rcv1)
+    assert data.find("ccat", two_classes=True).y.tolist() == [-1, 1, 1]
+    assert data.find("c11", two_classes=True).y.tolist() == [1, -1, 1]
 
 
 def test_a_file_of_the_cache_that_has_changed_is_refused(tmp_path):

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,9 @@ class Context:
         most = QUICK_ROWS if two_classes else QUICK_CLASS_ROWS
         if self.quick and len(found.y) > most:
             taken = np.sort(np.random.default_rng(0).permutation(len(found.y))[:most])
-            found = Found(found.name, found.used, found.X[taken], found.y[taken])
+            found = replace(found, X=found.X[taken], y=found.y[taken])
+            if found.X_test is not None and found.y_test is not None:
+                found = replace(found, X_test=found.X_test[: most // 4], y_test=found.y_test[: most // 4])
         return found
 
     def several(self, names: list[str], two_classes: bool = True) -> list[Found]:
@@ -94,13 +97,13 @@ class Context:
         return kept["made"]
 
 
-def split(found: Found) -> tuple[sp.csr_matrix, np.ndarray, sp.csr_matrix, np.ndarray]:
-    """Four fifths for training and one for testing, each class in proportion."""
+def split(found: Found, test_size: float = 0.2) -> tuple[sp.csr_matrix, np.ndarray, sp.csr_matrix, np.ndarray]:
+    """Rows for training and for testing, a fifth or so many, each class in proportion."""
     from sklearn.model_selection import train_test_split
 
     few = np.unique(found.y, return_counts=True)[1].min() < 2  # a class of one row has no proportion
     X, X_test, y, y_test = train_test_split(
-        found.X, found.y, test_size=0.2, stratify=None if few else found.y, random_state=0
+        found.X, found.y, test_size=test_size, stratify=None if few else found.y, random_state=0
     )
     return X, y, X_test, y_test
 
