@@ -10,13 +10,14 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks.reproduce import data, runner
+from benchmarks.reproduce import data, paper003, runner
 from benchmarks.reproduce.context import Context
 from benchmarks.reproduce.curves import Curve, first_below, record, slope
 from benchmarks.reproduce.drawing import svg
 from benchmarks.reproduce.items import VERDICTS, Cell, Item, Line, Panel, Result, all_items, chosen, judge, ratio
 from benchmarks.reproduce.page import PAPERS, page
 from benchmarks.reproduce.paper000 import dcd
+from benchmarks.reproduce.paper003_tables import significance
 from sklearn.utils import Bunch
 
 from maxmargin import BinaryProblem, CuttingPlane, RankingProblem, solve
@@ -300,6 +301,38 @@ def test_categories_of_rcv1_come_from_scikit_learn(empty_cache, monkeypatch):
     monkeypatch.setattr("sklearn.datasets.fetch_rcv1", lambda **_: rcv1)
     assert data.find("ccat", two_classes=True).y.tolist() == [-1, 1, 1]
     assert data.find("c11", two_classes=True).y.tolist() == [1, -1, 1]
+
+
+def classes(rows, tests=0, name="mnist", used="mnist"):
+    def part(count):
+        return sp.csr_matrix(np.ones((count, 1))), np.arange(count) % 2
+
+    return data.Found(name, used, *part(rows), *(part(tests) if tests else ()))
+
+
+def test_keerthis_sets_are_the_papers_if_their_rows_are(tmp_path):
+    full, quick = Context(tmp_path, quick=False), Context(tmp_path, quick=True)
+    assert paper003.own(full, classes(60_000, 10_000))
+    assert paper003.own(full, classes(70_000))
+    assert not paper003.own(quick, classes(60_000, 10_000))
+    assert not paper003.own(full, classes(60_000))
+    assert not paper003.own(full, classes(15_935, name="news20", used="news20"))
+    assert not paper003.own(full, classes(60_000, 10_000, used="digits"))
+
+
+@pytest.mark.parametrize(("found", "sizes"), [((40, 7), (40, 7)), ((50,), (40, 10)), ((70_000,), (60_000, 10_000))])
+def test_keerthis_test_rows_are_the_sets_own_or_as_many_as_in_the_paper(found, sizes):
+    X, y, X_test, y_test = paper003.parts(classes(*found))
+    assert (X.shape[0], X_test.shape[0]) == (len(y), len(y_test)) == sizes
+    assert paper003.joined(classes(*found)).X.shape[0] == sum(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "difference", "ahead"), [(0.002, 0.5, "CS"), (0.002, -0.5, "OVR"), (0.43, 0.5, "neither")]
+)
+def test_a_significant_difference_is_in_favour_of_one(value, difference, ahead):
+    for paper in ("CS", "OVR", "neither"):
+        assert significance("mnist", "CS", value, difference, paper, True).holds == (paper == ahead)
 
 
 def test_a_file_of_the_cache_that_has_changed_is_refused(tmp_path):
