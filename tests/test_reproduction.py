@@ -10,7 +10,8 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks.reproduce import data, paper003, runner
+from benchmarks.report import best_of
+from benchmarks.reproduce import data, paper001, paper001_crossvalidation, paper003, runner
 from benchmarks.reproduce.context import Context
 from benchmarks.reproduce.curves import Curve, first_below, record, slope
 from benchmarks.reproduce.drawing import svg
@@ -333,6 +334,27 @@ def test_keerthis_test_rows_are_the_sets_own_or_as_many_as_in_the_paper(found, s
 def test_a_significant_difference_is_in_favour_of_one(value, difference, ahead):
     for paper in ("CS", "OVR", "neither"):
         assert significance("mnist", "CS", value, difference, paper, True).holds == (paper == ahead)
+
+
+def test_a_run_that_does_not_end_counts_its_limit_in_the_sum_over_C(tmp_path, monkeypatch):
+    def timing(C, shrinking, adaptive):
+        return paper001.Timing(C, {"shrinking": [0.0, shrinking], "AVSF": [0.0, adaptive]}, {})
+
+    series = [timing(1.0, 1.0, 1.0), timing(10.0, math.inf, 2.0), timing(100.0, math.inf, math.inf)]
+    module = paper001_crossvalidation
+    monkeypatch.setattr(module, "timings", lambda *_: series)
+    monkeypatch.setattr(Context, "several", lambda *_: [classes(4, name="url", used="url")])
+    result = module.run(Context(tmp_path, quick=True))
+    assert result.tables[0].rows == [["url", "1 to 10", "at least 5", "3", "80%", "67%"]]
+    assert [cell.holds for cell in result.cells] == [True, True]
+    series[1] = timing(10.0, 5.0, math.inf)
+    assert not module.run(Context(tmp_path, quick=True)).cells[0].holds
+
+
+def test_short_runs_are_repeated_and_the_fastest_counts():
+    seconds = iter([0.05, 0.03, 0.04, 3.0])
+    assert best_of(3, lambda: (next(seconds), None), long=0.1)[0] == 0.03
+    assert best_of(3, lambda: (next(seconds), None), long=0.1)[0] == 3.0
 
 
 def test_a_file_of_the_cache_that_has_changed_is_refused(tmp_path):
