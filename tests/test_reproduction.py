@@ -3,6 +3,8 @@
 import bz2
 import json
 import math
+import os
+import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from urllib.error import URLError
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from benchmarks.report import best_of
-from benchmarks.reproduce import data, paper001, paper001_crossvalidation, paper003, runner
+from benchmarks.reproduce import data, paper001, paper001_crossvalidation, paper003, peers, runner
 from benchmarks.reproduce.context import Context
 from benchmarks.reproduce.curves import Curve, first_below, record, slope
 from benchmarks.reproduce.drawing import svg
@@ -19,6 +21,7 @@ from benchmarks.reproduce.items import VERDICTS, Cell, Item, Line, Panel, Result
 from benchmarks.reproduce.page import PAPERS, page
 from benchmarks.reproduce.paper000 import dcd
 from benchmarks.reproduce.paper003_tables import significance
+from benchmarks.rivals import within
 from sklearn.utils import Bunch
 
 from maxmargin import BinaryProblem, CuttingPlane, RankingProblem, solve
@@ -356,6 +359,69 @@ def test_short_runs_are_repeated_and_the_fastest_counts():
     seconds = iter([0.05, 0.03, 0.04, 3.0])
     assert best_of(3, lambda: (next(seconds), None), long=0.1)[0] == 0.03
     assert best_of(3, lambda: (next(seconds), None), long=0.1)[0] == 3.0
+
+
+def overlapping(rows=200, columns=10):
+    rng = np.random.default_rng(5)
+    X = sp.csr_matrix(rng.normal(size=(rows, columns)) * 2)
+    return X, np.where(X @ rng.normal(size=columns) + 3 * rng.normal(size=rows) > 0, 1, -1).astype(np.int8)
+
+
+def curve_of(peer, loss, **limits):
+    X, y = overlapping()
+    optimum = solve(BinaryProblem(X, y, 1.0, loss=loss), tol=1e-9).certificate.dual
+    curve = peers.tolerance_curve(
+        peer, X, y, 1.0, loss, lambda w: float(w[0]), **({"seconds": 1.0, "start": 60} | limits)
+    )
+    return curve, curve.errors(optimum)
+
+
+@pytest.mark.parametrize(
+    ("peer", "loss", "error"),
+    [
+        ("LIBLINEAR", "hinge", 0.01),
+        ("LIBLINEAR -s 2", "squared_hinge", 1e-6),
+        ("scikit-learn", "squared_hinge", 1e-4),
+        ("SGDClassifier", "hinge", 0.05),
+        ("SGDClassifier", "squared_hinge", 0.01),
+        ("skglm", "hinge", 1e-4),
+        ("Vowpal Wabbit", "hinge", 0.2),
+    ],
+)
+def test_programs_of_others_come_close_to_the_optimum(peer, loss, error):
+    if not peers.PEERS[peer].is_here():
+        pytest.skip(f"{peer} is not installed")
+    curve, errors = curve_of(peer, loss)
+    assert curve.exit == ""
+    assert errors[-1] <= error
+
+
+def slow(*_):
+    time.sleep(60.0)
+
+
+def failing(*_):
+    raise MemoryError("too many rows")
+
+
+def dying(*_):
+    os._exit(1)
+
+
+@pytest.mark.parametrize(
+    ("train", "told"), [(slow, "no result within 0.2 s"), (failing, "MemoryError: too many rows"), (dying, "no result")]
+)
+def test_a_program_that_hangs_or_fails_has_an_empty_curve(monkeypatch, train, told):
+    monkeypatch.setitem(peers.PEERS, "bad", peers.Peer("numpy", ("hinge",), (1.0,), train))
+    curve, _ = curve_of("bad", "hinge", seconds=0.1, start=0.1)
+    assert curve.seconds == []
+    assert curve.exit.startswith(told)
+
+
+def test_work_within_a_limit_is_done_or_none():
+    assert within(60.0, lambda: 7) == 7
+    assert within(0.1, lambda: time.sleep(60.0)) is None
+    assert within(60.0, dying) is None
 
 
 def test_a_file_of_the_cache_that_has_changed_is_refused(tmp_path):

@@ -87,7 +87,8 @@ class Experiment:
 
         def run() -> dict[str, Any]:
             if method is None:
-                return vars(tolerance_curve(TRON, self.X, self.y, 1.0, self.loss, self.score, seconds))
+                start = self.context.limit(limits.PEER_START)
+                return vars(tolerance_curve(TRON, self.X, self.y, 1.0, self.loss, self.score, seconds, start))
             return vars(record(self.problem, method, seconds=seconds, tol=1e-6, score=self.score))
 
         return Curve(**self.context.once(f"paper000-{self.found.used}-{self.loss}-{name}", run))
