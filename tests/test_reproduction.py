@@ -4,6 +4,7 @@ import bz2
 import json
 import math
 import os
+import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from benchmarks.report import best_of
-from benchmarks.reproduce import data, paper001, paper001_crossvalidation, paper003, peers, runner
+from benchmarks.reproduce import data, paper001, paper001_crossvalidation, paper003, paper004, peers, runner
 from benchmarks.reproduce.context import Context
 from benchmarks.reproduce.curves import Curve, first_below, record, slope
 from benchmarks.reproduce.drawing import svg
@@ -422,6 +423,53 @@ def test_work_within_a_limit_is_done_or_none():
     assert within(60.0, lambda: 7) == 7
     assert within(0.1, lambda: time.sleep(60.0)) is None
     assert within(60.0, dying) is None
+
+
+def test_a_series_stops_where_the_decomposition_method_met_its_limit(tmp_path, monkeypatch):
+    tried = []
+
+    def train(X, *_):
+        tried.append(X.shape[0])
+        return None if X.shape[0] >= 40 else (1.0, 90.0)
+
+    monkeypatch.setattr(paper004, "by_svc", train)
+    monkeypatch.setattr(paper004, "svm_light", lambda: False)
+    monkeypatch.setattr(paper004, "within", lambda _, work: work())
+    rows = sp.csr_matrix(np.ones((100, 1))), np.where(np.arange(100) % 2, 1, -1)
+    found = data.Found("ijcnn1", "ijcnn1", *rows)
+    for _ in range(2):  # the second time from the folder
+        context = Context(tmp_path, quick=True)
+        seconds = [
+            paper004.decomposition(context, found, n=n, C=C)["seconds"]
+            for n, C in ((20, 10.0), (40, 10.0), (80, 10.0), (40, 100.0), (80, 1.0))
+        ]
+        assert seconds == [1.0, math.inf, math.inf, math.inf, math.inf]
+        assert tried == [20, 40, 80]
+
+
+SVM_LEARN = """#!{python}
+import sys
+C, model = sys.argv[sys.argv.index("-c") + 1], sys.argv[-1]
+rows = [line.split() for line in open(sys.argv[-2])]
+with open(model, "w") as file:
+    file.write("SVM-light Version V6.02\\n0 # kernel type\\n0.5 # threshold b, each following line ...\\n")
+    for label, *features in rows:
+        file.write(f"{{float(C) * float(label)}} {{' '.join(features)}} #\\n")
+print("Runtime in cpu-seconds: 1.25")
+"""
+
+
+def test_svm_light_is_used_where_it_is_on_the_path(tmp_path, monkeypatch):
+    program = tmp_path / "svm_learn"
+    program.write_text(SVM_LEARN.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert paper004.svm_light()
+    X, y = sp.csr_matrix([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), np.array([1, 1, -1])
+    # All variables at C = 2: the weights are 2 sum y x = (6, -4), and the threshold is 0.5.
+    X_test = sp.csr_matrix([[1.0, 1.0], [0.1, 0.1], [1.0, 2.0]])
+    seconds, score = paper004.by_svm_light(X, y, 2.0, X_test, np.array([1, -1, -1]))
+    assert (seconds, score) == (1.25, 100.0)
 
 
 def test_a_file_of_the_cache_that_has_changed_is_refused(tmp_path):

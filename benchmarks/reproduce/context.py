@@ -38,6 +38,8 @@ class Context:
         self.missing: dict[str, str] = {}
         #: Programs that the claim is about and that are not installed.
         self.absent: set[str] = set()
+        #: Of series of runs, the rows and values of C at which a limit was met.
+        self.stopped: dict[str, list[tuple[int, float]]] = {}
         #: Seconds that the runs in use have taken, whenever they were made.
         self.worked = 0.0
 
