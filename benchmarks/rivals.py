@@ -33,7 +33,9 @@ def each_within(limit: float, work: Callable[[], Iterator[Any]]) -> Iterator[Any
             writer.send(item)
 
     process = context.Process(target=send)
-    process.start()
+    with warnings.catch_warnings():  # later versions of Python warn of forks beside threads of libraries
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
     writer.close()
     try:
         while reader.poll(limit):

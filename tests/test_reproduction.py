@@ -152,7 +152,7 @@ def test_the_report_shows_claims_verdicts_figures_and_what_is_missing():
 def test_the_command_measures_a_table_and_a_second_time_takes_it_from_the_folder(tmp_path, monkeypatch, capsys):
     from maxmargin.cli.app import run
 
-    monkeypatch.setattr(runner, "commit", lambda: "abc")
+    monkeypatch.setattr(runner, "sources", lambda: "abc")
     assert run(["bench", "paper002", "--out", str(tmp_path), "--quick", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     verdict = told["verdicts"]["paper002_table41"]
@@ -223,6 +223,36 @@ def test_a_result_without_a_program_is_measured_again_when_it_may_be_there(tmp_p
     here.append(True)
     _, results = runner.reproduce([], tmp_path, quick=True)
     assert results["paper000_x"]["verdict"] == "confirmed in ratio"
+
+
+def test_results_are_kept_as_long_as_the_sources_are_the_same(tmp_path):
+    names = iter(range(9))
+
+    def name_of_a_copy(text, other="x"):
+        root = tmp_path / str(next(names))
+        for folder in ("src", "benchmarks", "docs"):
+            (root / folder).mkdir(parents=True)
+        (root / "src" / "a.py").write_text(text)
+        (root / "docs" / "conf.py").write_text(other)
+        (root / "benchmarks" / "results.md").write_text(other)
+        return runner.sources(root)
+
+    assert name_of_a_copy("a = 1", "x") == name_of_a_copy("a = 1", "y") != name_of_a_copy("a = 2", "x")
+
+
+def test_the_report_of_a_quick_run_leaves_that_of_a_full_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "chosen", lambda _: [an_item("paper000_y", [Cell("s", True, "1")])])
+    paths = [runner.reproduce([], tmp_path, quick=quick)[0] for quick in (False, True)]
+    assert [path.name for path in paths] == ["report.html", "report-quick.html"]
+    assert ["full" in path.read_text().partition("<dt>machine")[0] for path in paths] == [True, False]
+
+
+def test_versions_of_all_programs_that_are_installed_are_told():
+    told = runner.facts(quick=True)["versions"]
+    for peer in peers.PEERS.values():
+        assert (f"{runner.DISTRIBUTIONS.get(peer.package, peer.package)} " in told) == peer.is_here()
+    assert "scikit-learn" in told
+    assert "not installed" not in told
 
 
 def test_bench_without_a_source_tree_says_where_it_is(tmp_path, monkeypatch, capsys):
