@@ -91,7 +91,8 @@ clang: $(VENV)-clang/ready
 sanitize: $(VENV)-sanitize/ready
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	$(VENV)-sanitize/bin/pytest --capture=sys tests --ignore tests/test_memory.py --ignore tests/test_instructions.py
+	$(VENV)-sanitize/bin/pytest --capture=sys tests --ignore tests/test_memory.py --ignore tests/test_instructions.py \
+	  --ignore tests/browser
 
 # Races between threads. numpy and others are not built for this, so that their reports are left out.
 sanitize-threads: $(VENV)-threads/ready

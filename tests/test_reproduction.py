@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from benchmarks.report import best_of
-from benchmarks.reproduce import data, paper001, paper001_crossvalidation, paper003, paper004, peers, runner
+from benchmarks.reproduce import data, limits, paper001, paper001_crossvalidation, paper003, paper004, peers, runner
 from benchmarks.reproduce.context import Context
 from benchmarks.reproduce.curves import Curve, first_below, record, slope
 from benchmarks.reproduce.drawing import svg
@@ -500,6 +500,39 @@ def test_svm_light_is_used_where_it_is_on_the_path(tmp_path, monkeypatch):
     X_test = sp.csr_matrix([[1.0, 1.0], [0.1, 0.1], [1.0, 2.0]])
     seconds, score = paper004.by_svm_light(X, y, 2.0, X_test, np.array([1, -1, -1]))
     assert (seconds, score) == (1.25, 100.0)
+
+
+@pytest.fixture
+def small_world(tmp_path, monkeypatch):
+    """A context with small data of four classes, two programs of others, and limits of a twentieth of a second."""
+
+    def load(name):
+        if name not in ("a9a", "imdb", "news20", "mnist", "covtype", "covtype1", "ijcnn1"):
+            return None
+        X = sp.random(1200, 20, 0.4, random_state=0, format="csr")
+        rng = np.random.default_rng(0)
+        y = 1 + np.argmax(X @ rng.normal(size=(20, 4)) + 0.2 * rng.normal(size=(1200, 4)), axis=1)
+        return X, y
+
+    for name in vars(limits):
+        if name.isupper() and name != "PEER_START":
+            monkeypatch.setattr(limits, name, (0.05, 0.05))
+    monkeypatch.setattr(paper001, "REPEATS", 1)
+    monkeypatch.setattr(data, "_load", load)
+    for name in set(peers.PEERS) - {"scikit-learn", "LIBLINEAR -s 2"}:
+        monkeypatch.delitem(peers.PEERS, name)
+    return Context(tmp_path, quick=True)
+
+
+@pytest.mark.parametrize("name", all_items())
+def test_every_table_and_figure_is_measured(small_world, name):
+    result = runner.measure(all_items()[name], small_world)
+    assert result["cells"]
+    assert result["panels"] or result["tables"]
+    assert result["seconds"] > 0
+    # In quick mode nothing is the paper's own data, but for the small sets of Table 4.1.
+    assert name == "paper002_table41" or not any(cell["own"] for cell in result["cells"])
+    json.dumps(result, allow_nan=False)
 
 
 def test_a_file_of_the_cache_that_has_changed_is_refused(tmp_path):
