@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/core/*/*)
 
-.PHONY: demo test sanitize sanitize-threads fuzz bench reproduce browser docs wheel clang clean
+.PHONY: demo test sanitize sanitize-threads fuzz bench reproduce browser docs linkcheck wheel clang clean
 
 demo: $(VENV)/package
 	@echo "== Training a classifier of handwritten digits (examples/demo.py)"
@@ -40,28 +40,36 @@ bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.blocks
 	$(BIN)/python -m benchmarks.scale_dask rounds
 
-# Every table and figure of the papers, and a report: hours; with QUICK=1 on parts of the data, minutes.
+# Every table and figure of the papers, and report.html: hours; with QUICK=1 on parts of the data, minutes, and
+# report-quick.html.
 OUT ?= build/reproduce
 reproduce: $(VENV)/dev
 	$(BIN)/maxmargin bench --out $(OUT) $(if $(QUICK),--quick)
 
-# The report in a headless Chromium (apt-get install chromium), at desktop and phone width: every figure has drawn data.
+# The reports in a headless Chromium (apt-get install chromium), at desktop and phone width: every figure has drawn data.
 browser: $(VENV)/dev
-	test -f $(OUT)/report.html || $(MAKE) reproduce QUICK=1
-	$(BIN)/python tests/browser/check.py --figures --pictures build/browser $(OUT)/report.html
+	ls $(OUT)/report*.html > /dev/null 2>&1 || $(MAKE) reproduce QUICK=1
+	$(BIN)/python tests/browser/check.py --figures --pictures build/browser $(OUT)/report*.html
 
 # The site, in build/site/index.html; every example runs, and warnings are errors.
 docs: $(VENV)/docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs build/site
 
+# Links of the site that lead elsewhere; needs a network.
+linkcheck: $(VENV)/docs
+	$(BIN)/sphinx-build -b linkcheck docs build/linkcheck
+
 $(VENV)/docs: $(VENV)/package
 	@$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
-# The sources and a wheel in dist/. With Python 3.12 or later (WHEEL_PYTHON) the wheel is for all later ones (abi3). It is
-# installed and tried without a compiler, on each of SMOKE_PYTHONS.
-WHEEL_PYTHON ?= $(PYTHON)
-SMOKE_PYTHONS ?= $(WHEEL_PYTHON)
+# The sources and a wheel in dist/, by the newest Python from 3.12 on that is found, which makes it one for all of them
+# (abi3). It is installed and tried without a compiler, on each that is found. Others can be named in WHEEL_PYTHON and
+# SMOKE_PYTHONS.
+EXECUTABLE := 'import sys; print(sys.executable)'
+STABLE_PYTHONS = $(strip $(foreach version,14 13 12,$(shell python3.$(version) -c $(EXECUTABLE) 2> /dev/null)))
+WHEEL_PYTHON ?= $(or $(firstword $(STABLE_PYTHONS)),$(PYTHON))
+SMOKE_PYTHONS ?= $(or $(STABLE_PYTHONS),$(WHEEL_PYTHON))
 wheel:
 	rm -rf dist build/wheel
 	$(WHEEL_PYTHON) -m venv build/wheel/make
@@ -83,7 +91,8 @@ clang: $(VENV)-clang/ready
 sanitize: $(VENV)-sanitize/ready
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	$(VENV)-sanitize/bin/pytest --capture=sys tests --ignore tests/test_memory.py --ignore tests/test_instructions.py
+	$(VENV)-sanitize/bin/pytest --capture=sys tests --ignore tests/test_memory.py --ignore tests/test_instructions.py \
+	  --ignore tests/browser
 
 # Races between threads. numpy and others are not built for this, so that their reports are left out.
 sanitize-threads: $(VENV)-threads/ready

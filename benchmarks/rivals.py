@@ -10,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
@@ -19,15 +19,29 @@ import scipy.sparse as sp
 
 
 def within(limit: float, work: Callable[[], Any]) -> Any:
-    """``work()`` in a process of its own, for programs without a time limit; None when that ended it."""
+    """``work()`` in a process of its own, for programs without a time limit; None when that ended it, or it failed."""
+    return next(each_within(limit, lambda: iter([work()])), None)
+
+
+def each_within(limit: float, work: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    """What ``work()`` yields in a process of its own, until an item takes longer than ``limit`` or the process dies."""
     context = multiprocessing.get_context("fork")
-    results = context.Queue()
-    process = context.Process(target=lambda: results.put(work()))
-    process.start()
+    reader, writer = context.Pipe(duplex=False)
+
+    def send() -> None:
+        for item in work():
+            writer.send(item)
+
+    process = context.Process(target=send)
+    with warnings.catch_warnings():  # later versions of Python warn of forks beside threads of libraries
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
+    writer.close()
     try:
-        return results.get(timeout=limit)
-    except Exception:
-        return None
+        while reader.poll(limit):
+            yield reader.recv()
+    except EOFError:  # it has come to its end
+        pass
     finally:
         process.kill()
         process.join()

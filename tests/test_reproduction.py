@@ -1,20 +1,29 @@
 """The reproduction of the papers: its verdicts, its figures, its report, and what becomes of data that are missing."""
 
+import bz2
 import json
 import math
+import os
+import sys
+import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from urllib.error import URLError
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks.reproduce import data, runner
+from benchmarks.report import best_of
+from benchmarks.reproduce import data, limits, paper001, paper001_crossvalidation, paper003, paper004, peers, runner
 from benchmarks.reproduce.context import Context
 from benchmarks.reproduce.curves import Curve, first_below, record, slope
 from benchmarks.reproduce.drawing import svg
-from benchmarks.reproduce.items import VERDICTS, Cell, Item, Line, Panel, Result, all_items, chosen, judge
+from benchmarks.reproduce.items import VERDICTS, Cell, Item, Line, Panel, Result, all_items, chosen, judge, ratio
 from benchmarks.reproduce.page import PAPERS, page
 from benchmarks.reproduce.paper000 import dcd
+from benchmarks.reproduce.paper003_tables import significance
+from benchmarks.rivals import within
+from sklearn.utils import Bunch
 
 from maxmargin import BinaryProblem, CuttingPlane, RankingProblem, solve
 
@@ -83,6 +92,17 @@ def test_the_verdict_follows_from_the_statements(cells, verdict):
     assert ("b (2 s against 1 s)" in reason) == (verdict == "not confirmed")
 
 
+def test_a_program_that_is_missing_makes_the_verdict_incomplete():
+    good, bad = Cell("a", True, "1", own=True), Cell("b", False, "2")
+    assert judge([good], {"TRON"}) == (
+        "incomplete",
+        "All 1 statements that could be measured hold. Incomplete: TRON not installed.",
+    )
+    verdict, reason = judge([good, bad], {"TRON"})
+    assert verdict == "not confirmed"
+    assert reason.endswith("Incomplete: TRON not installed.")
+
+
 def test_a_curve_is_where_its_numbers_are():
     first, second = curves_of(svg(a_panel()))
     assert len(first) == 3
@@ -132,13 +152,14 @@ def test_the_report_shows_claims_verdicts_figures_and_what_is_missing():
 def test_the_command_measures_a_table_and_a_second_time_takes_it_from_the_folder(tmp_path, monkeypatch, capsys):
     from maxmargin.cli.app import run
 
-    monkeypatch.setattr(runner, "commit", lambda: "abc")
+    monkeypatch.setattr(runner, "sources", lambda: "abc")
     assert run(["bench", "paper002", "--out", str(tmp_path), "--quick", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     verdict = told["verdicts"]["paper002_table41"]
     # The dual method's accuracies are the paper's; 0.86 for the primal one on breast cancer is of no optimum.
     assert verdict["verdict"] == "not confirmed"
-    assert verdict["reason"].startswith("3 of 4 statements hold. Not so: breast cancer: accuracy of the primal method")
+    assert "of 8 statements hold. Not so: breast cancer: accuracy of the primal method" in verdict["reason"]
+    assert "accuracy of the dual method" not in verdict["reason"]
     assert "Table 4.1" in Path(told["report"]).read_text()
     kept = tmp_path / "quick" / "abc" / "paper002_table41.json"
     before = kept.read_bytes()
@@ -162,6 +183,78 @@ def test_an_item_that_fails_ends_neither_the_run_nor_is_it_kept(tmp_path, monkey
     assert "RuntimeError" in capsys.readouterr().err
 
 
+def test_bench_ends_with_1_if_an_item_failed(tmp_path, monkeypatch):
+    from maxmargin.cli.app import run
+
+    monkeypatch.setattr(runner, "chosen", lambda _: [Item("paper000_x", "000", "x", "c.", lambda _: 1 / 0)])
+    assert run(["bench", "--out", str(tmp_path), "--quiet"]) == 1
+
+
+def test_the_seconds_of_a_result_are_those_of_its_runs_whenever_they_were_made(tmp_path, monkeypatch):
+    def measure(context):
+        assert context.once("a", lambda: [1, 2]) == [1, 2]
+        return Result("", [], [], [Cell("s", True, "1", ratio=0.5)])
+
+    item = Item("paper000_x", "000", "x", "c.", measure)
+    clock = iter([0.0, 7.0])
+    monkeypatch.setattr("benchmarks.reproduce.context.time.perf_counter", lambda: next(clock))
+    first, again = (runner.measure(item, Context(tmp_path, quick=True)) for _ in range(2))
+    assert first["seconds"] == again["seconds"] == 7.0
+    assert runner.summary(first)["cells"][0]["ratio"] == 0.5
+
+
+@pytest.mark.parametrize(("ours", "theirs", "found"), [(1.0, 4.0, 0.25), (math.inf, 1.0, None), (1.0, math.inf, None)])
+def test_a_ratio_is_known_where_both_ended(ours, theirs, found):
+    assert ratio(ours, theirs) == found
+
+
+def test_a_result_without_a_program_is_measured_again_when_it_may_be_there(tmp_path, monkeypatch):
+    here = []
+
+    def measure(context):
+        if not here:
+            context.lacks("TRON (liblinear-official)")
+        return Result("", [], [], [Cell("s", True, "1")])
+
+    monkeypatch.setattr(runner, "chosen", lambda _: [Item("paper000_x", "000", "x", "c.", measure)])
+    path, results = runner.reproduce([], tmp_path, quick=True)
+    assert results["paper000_x"]["verdict"] == "incomplete"
+    assert "TRON (liblinear-official)" in path.read_text()
+    here.append(True)
+    _, results = runner.reproduce([], tmp_path, quick=True)
+    assert results["paper000_x"]["verdict"] == "confirmed in ratio"
+
+
+def test_results_are_kept_as_long_as_the_sources_are_the_same(tmp_path):
+    names = iter(range(9))
+
+    def name_of_a_copy(text, other="x"):
+        root = tmp_path / str(next(names))
+        for folder in ("src", "benchmarks", "docs"):
+            (root / folder).mkdir(parents=True)
+        (root / "src" / "a.py").write_text(text)
+        (root / "docs" / "conf.py").write_text(other)
+        (root / "benchmarks" / "results.md").write_text(other)
+        return runner.sources(root)
+
+    assert name_of_a_copy("a = 1", "x") == name_of_a_copy("a = 1", "y") != name_of_a_copy("a = 2", "x")
+
+
+def test_the_report_of_a_quick_run_leaves_that_of_a_full_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "chosen", lambda _: [an_item("paper000_y", [Cell("s", True, "1")])])
+    paths = [runner.reproduce([], tmp_path, quick=quick)[0] for quick in (False, True)]
+    assert [path.name for path in paths] == ["report.html", "report-quick.html"]
+    assert ["full" in path.read_text().partition("<dt>machine")[0] for path in paths] == [True, False]
+
+
+def test_versions_of_all_programs_that_are_installed_are_told():
+    told = runner.facts(quick=True)["versions"]
+    for peer in peers.PEERS.values():
+        assert (f"{runner.DISTRIBUTIONS.get(peer.package, peer.package)} " in told) == peer.is_here()
+    assert "scikit-learn" in told
+    assert "not installed" not in told
+
+
 def test_bench_without_a_source_tree_says_where_it_is(tmp_path, monkeypatch, capsys):
     from maxmargin.cli import reproduction
     from maxmargin.cli.app import run
@@ -182,6 +275,264 @@ def test_sets_that_are_missing_are_named_with_their_stand_ins(tmp_path, monkeypa
     assert context.missing == {"astro-physic": "imdb", "real-sim": "imdb", "kdda": "nothing"}
     assert found[0].y.tolist() == [-1, 1, -1, 1]
     assert not context.own(found[0])
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    """No folder of data, an empty cache, and downloads are asked for."""
+    monkeypatch.setenv("MAXMARGIN_CACHE", str(tmp_path))
+    monkeypatch.setenv("MAXMARGIN_DOWNLOAD", "1")
+    monkeypatch.setattr(data.datasets, "folder", lambda: None)
+    return tmp_path
+
+
+def unreachable(*_, **__):
+    raise URLError("no network here")
+
+
+def test_covtype_from_openml_is_the_set_of_the_folder(empty_cache, monkeypatch):
+    X = np.array([[1859.0, -3.0], [2000.0, 5.0], [3858.0, 1.0], [1859.0, 1.0]])
+    monkeypatch.setattr(data.urllib.request, "urlretrieve", unreachable)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: (X, np.array(["1", "2", "7", "2"], dtype=object)))
+    found = data.find("covtype", two_classes=True)
+    assert found.own
+    assert found.y.tolist() == [-1, 1, -1, 1]
+    assert data.find("covtype1", two_classes=True).y.tolist() == [1, -1, -1, -1]
+    np.testing.assert_allclose(found.X.toarray()[:, 1], [0.0, 1.0, 0.5, 0.5])
+    assert found.X.toarray()[:, 0].min() == 0.0
+    assert found.X.toarray()[:, 0].max() == 1.0
+
+
+def test_mnist_from_libsvm_has_grey_values_from_0_to_1_and_its_own_test_rows(empty_cache, monkeypatch):
+    monkeypatch.setattr(data.urllib.request, "urlretrieve", unreachable)
+    (empty_cache / "multiclass-mnist.bz2").write_bytes(bz2.compress(b"5 1:255 2:51\n0 2:102\n"))
+    (empty_cache / "multiclass-mnist.t.bz2").write_bytes(bz2.compress(b"0 1:255\n5 3:51\n"))
+    found = data.find("mnist", two_classes=False)
+    np.testing.assert_allclose(found.X.toarray(), [[1.0, 0.2, 0.0], [0.0, 0.4, 0.0]])
+    np.testing.assert_allclose(found.X_test.toarray(), [[1.0, 0.0, 0.0], [0.0, 0.0, 0.2]])
+    assert (found.y.tolist(), found.y_test.tolist()) == ([1, 0], [0, 1])
+
+
+@pytest.mark.parametrize("error", [URLError("no"), ConnectionResetError("no"), ValueError("OpenML refuses")])
+def test_a_failed_download_leaves_the_stand_in(empty_cache, monkeypatch, capsys, error):
+    def fail(*_, **__):
+        raise error
+
+    rows = sp.csr_matrix(np.eye(4)), np.array([0, 1, 0, 1])
+    monkeypatch.setattr(data.datasets, "load", lambda name, _: rows if name in ("imdb", "blogs150k") else None)
+    monkeypatch.setattr(data.urllib.request, "urlretrieve", unreachable)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fail)
+    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", fail)
+    context = Context(empty_cache, quick=True)
+    assert context.data("real-sim").used == "imdb"
+    assert context.data("ccat").used == "blogs150k"
+    assert context.data("c11") is None
+    assert context.missing == {"real-sim": "imdb", "ccat": "blogs150k", "c11": "nothing"}
+    assert "OpenML 1578" in capsys.readouterr().err
+
+
+def test_categories_of_rcv1_come_from_scikit_learn(empty_cache, monkeypatch):
+    target = sp.csr_matrix([[1, 0], [0, 1], [1, 1]])
+    rcv1 = Bunch(data=sp.csr_matrix(np.eye(3)), target=target, target_names=["C11", "CCAT"])
+    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", lambda **_: rcv1)
+    assert data.find("ccat", two_classes=True).y.tolist() == [-1, 1, 1]
+    assert data.find("c11", two_classes=True).y.tolist() == [1, -1, 1]
+
+
+def classes(rows, tests=0, name="mnist", used="mnist"):
+    def part(count):
+        return sp.csr_matrix(np.ones((count, 1))), np.arange(count) % 2
+
+    return data.Found(name, used, *part(rows), *(part(tests) if tests else ()))
+
+
+def test_keerthis_sets_are_the_papers_if_their_rows_are(tmp_path):
+    full, quick = Context(tmp_path, quick=False), Context(tmp_path, quick=True)
+    assert paper003.own(full, classes(60_000, 10_000))
+    assert paper003.own(full, classes(70_000))
+    assert not paper003.own(quick, classes(60_000, 10_000))
+    assert not paper003.own(full, classes(60_000))
+    assert not paper003.own(full, classes(15_935, name="news20", used="news20"))
+    assert not paper003.own(full, classes(60_000, 10_000, used="digits"))
+
+
+@pytest.mark.parametrize(("found", "sizes"), [((40, 7), (40, 7)), ((50,), (40, 10)), ((70_000,), (60_000, 10_000))])
+def test_keerthis_test_rows_are_the_sets_own_or_as_many_as_in_the_paper(found, sizes):
+    X, y, X_test, y_test = paper003.parts(classes(*found))
+    assert (X.shape[0], X_test.shape[0]) == (len(y), len(y_test)) == sizes
+    assert paper003.joined(classes(*found)).X.shape[0] == sum(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "difference", "ahead"), [(0.002, 0.5, "CS"), (0.002, -0.5, "OVR"), (0.43, 0.5, "neither")]
+)
+def test_a_significant_difference_is_in_favour_of_one(value, difference, ahead):
+    for paper in ("CS", "OVR", "neither"):
+        assert significance("mnist", "CS", value, difference, paper, True).holds == (paper == ahead)
+
+
+def test_a_run_that_does_not_end_counts_its_limit_in_the_sum_over_C(tmp_path, monkeypatch):
+    def timing(C, shrinking, adaptive):
+        return paper001.Timing(C, {"shrinking": [0.0, shrinking], "AVSF": [0.0, adaptive]}, {})
+
+    series = [timing(1.0, 1.0, 1.0), timing(10.0, math.inf, 2.0), timing(100.0, math.inf, math.inf)]
+    module = paper001_crossvalidation
+    monkeypatch.setattr(module, "timings", lambda *_: series)
+    monkeypatch.setattr(Context, "several", lambda *_: [classes(4, name="url", used="url")])
+    result = module.run(Context(tmp_path, quick=True))
+    assert result.tables[0].rows == [["url", "1 to 10", "at least 5", "3", "80%", "67%"]]
+    assert [cell.holds for cell in result.cells] == [True, True]
+    series[1] = timing(10.0, 5.0, math.inf)
+    assert not module.run(Context(tmp_path, quick=True)).cells[0].holds
+
+
+def test_short_runs_are_repeated_and_the_fastest_counts():
+    seconds = iter([0.05, 0.03, 0.04, 3.0])
+    assert best_of(3, lambda: (next(seconds), None), long=0.1)[0] == 0.03
+    assert best_of(3, lambda: (next(seconds), None), long=0.1)[0] == 3.0
+
+
+def overlapping(rows=200, columns=10):
+    rng = np.random.default_rng(5)
+    X = sp.csr_matrix(rng.normal(size=(rows, columns)) * 2)
+    return X, np.where(X @ rng.normal(size=columns) + 3 * rng.normal(size=rows) > 0, 1, -1).astype(np.int8)
+
+
+def curve_of(peer, loss, **limits):
+    X, y = overlapping()
+    optimum = solve(BinaryProblem(X, y, 1.0, loss=loss), tol=1e-9).certificate.dual
+    curve = peers.tolerance_curve(
+        peer, X, y, 1.0, loss, lambda w: float(w[0]), **({"seconds": 1.0, "start": 60} | limits)
+    )
+    return curve, curve.errors(optimum)
+
+
+@pytest.mark.parametrize(
+    ("peer", "loss", "error"),
+    [
+        ("LIBLINEAR", "hinge", 0.01),
+        ("LIBLINEAR -s 2", "squared_hinge", 1e-6),
+        ("scikit-learn", "squared_hinge", 1e-4),
+        ("SGDClassifier", "hinge", 0.05),
+        ("SGDClassifier", "squared_hinge", 0.01),
+        ("skglm", "hinge", 1e-4),
+        ("Vowpal Wabbit", "hinge", 0.2),
+    ],
+)
+def test_programs_of_others_come_close_to_the_optimum(peer, loss, error):
+    if not peers.PEERS[peer].is_here():
+        pytest.skip(f"{peer} is not installed")
+    curve, errors = curve_of(peer, loss)
+    assert curve.exit == ""
+    assert errors[-1] <= error
+
+
+def slow(*_):
+    time.sleep(60.0)
+
+
+def failing(*_):
+    raise MemoryError("too many rows")
+
+
+def dying(*_):
+    os._exit(1)
+
+
+@pytest.mark.parametrize(
+    ("train", "told"), [(slow, "no result within 0.2 s"), (failing, "MemoryError: too many rows"), (dying, "no result")]
+)
+def test_a_program_that_hangs_or_fails_has_an_empty_curve(monkeypatch, train, told):
+    monkeypatch.setitem(peers.PEERS, "bad", peers.Peer("numpy", ("hinge",), (1.0,), train))
+    curve, _ = curve_of("bad", "hinge", seconds=0.1, start=0.1)
+    assert curve.seconds == []
+    assert curve.exit.startswith(told)
+
+
+def test_work_within_a_limit_is_done_or_none():
+    assert within(60.0, lambda: 7) == 7
+    assert within(0.1, lambda: time.sleep(60.0)) is None
+    assert within(60.0, dying) is None
+
+
+def test_a_series_stops_where_the_decomposition_method_met_its_limit(tmp_path, monkeypatch):
+    tried = []
+
+    def train(X, *_):
+        tried.append(X.shape[0])
+        return None if X.shape[0] >= 40 else (1.0, 90.0)
+
+    monkeypatch.setattr(paper004, "by_svc", train)
+    monkeypatch.setattr(paper004, "svm_light", lambda: False)
+    monkeypatch.setattr(paper004, "within", lambda _, work: work())
+    rows = sp.csr_matrix(np.ones((100, 1))), np.where(np.arange(100) % 2, 1, -1)
+    found = data.Found("ijcnn1", "ijcnn1", *rows)
+    for _ in range(2):  # the second time from the folder
+        context = Context(tmp_path, quick=True)
+        seconds = [
+            paper004.decomposition(context, found, n=n, C=C)["seconds"]
+            for n, C in ((20, 10.0), (40, 10.0), (80, 10.0), (40, 100.0), (80, 1.0))
+        ]
+        assert seconds == [1.0, math.inf, math.inf, math.inf, math.inf]
+        assert tried == [20, 40, 80]
+
+
+SVM_LEARN = """#!{python}
+import sys
+C, model = sys.argv[sys.argv.index("-c") + 1], sys.argv[-1]
+rows = [line.split() for line in open(sys.argv[-2])]
+with open(model, "w") as file:
+    file.write("SVM-light Version V6.02\\n0 # kernel type\\n0.5 # threshold b, each following line ...\\n")
+    for label, *features in rows:
+        file.write(f"{{float(C) * float(label)}} {{' '.join(features)}} #\\n")
+print("Runtime in cpu-seconds: 1.25")
+"""
+
+
+def test_svm_light_is_used_where_it_is_on_the_path(tmp_path, monkeypatch):
+    program = tmp_path / "svm_learn"
+    program.write_text(SVM_LEARN.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert paper004.svm_light()
+    X, y = sp.csr_matrix([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), np.array([1, 1, -1])
+    # All variables at C = 2: the weights are 2 sum y x = (6, -4), and the threshold is 0.5.
+    X_test = sp.csr_matrix([[1.0, 1.0], [0.1, 0.1], [1.0, 2.0]])
+    seconds, score = paper004.by_svm_light(X, y, 2.0, X_test, np.array([1, -1, -1]))
+    assert (seconds, score) == (1.25, 100.0)
+
+
+@pytest.fixture
+def small_world(tmp_path, monkeypatch):
+    """A context with small data of four classes, two programs of others, and limits of a twentieth of a second."""
+
+    def load(name):
+        if name not in ("a9a", "imdb", "news20", "mnist", "covtype", "covtype1", "ijcnn1"):
+            return None
+        X = sp.random(1200, 20, 0.4, random_state=0, format="csr")
+        rng = np.random.default_rng(0)
+        y = 1 + np.argmax(X @ rng.normal(size=(20, 4)) + 0.2 * rng.normal(size=(1200, 4)), axis=1)
+        return X, y
+
+    for name in vars(limits):
+        if name.isupper() and name != "PEER_START":
+            monkeypatch.setattr(limits, name, (0.05, 0.05))
+    monkeypatch.setattr(paper001, "REPEATS", 1)
+    monkeypatch.setattr(data, "_load", load)
+    for name in set(peers.PEERS) - {"scikit-learn", "LIBLINEAR -s 2"}:
+        monkeypatch.delitem(peers.PEERS, name)
+    return Context(tmp_path, quick=True)
+
+
+@pytest.mark.parametrize("name", all_items())
+def test_every_table_and_figure_is_measured(small_world, name):
+    result = runner.measure(all_items()[name], small_world)
+    assert result["cells"]
+    assert result["panels"] or result["tables"]
+    assert result["seconds"] > 0
+    # In quick mode nothing is the paper's own data, but for the small sets of Table 4.1.
+    assert name == "paper002_table41" or not any(cell["own"] for cell in result["cells"])
+    json.dumps(result, allow_nan=False)
 
 
 def test_a_file_of_the_cache_that_has_changed_is_refused(tmp_path):

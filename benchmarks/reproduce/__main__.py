@@ -14,7 +14,7 @@ from benchmarks.reproduce.verdicts import markdown
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="table or figure, or the beginning of its name")
-    parser.add_argument("--out", type=Path, default=Path("build/reproduce"), help="folder for results and report.html")
+    parser.add_argument("--out", type=Path, default=Path("build/reproduce"), help="folder for results and the report")
     parser.add_argument("--quick", action="store_true", help="parts of the data: minutes instead of hours")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     parser.add_argument("--markdown", type=Path, help="write the verdicts as a page of the documentation, too")
@@ -38,6 +38,7 @@ def main() -> None:
         missing = {name: used for result in results.values() for name, used in result["missing"].items()}
         text = markdown(list(all_items().values()), results, facts(options.quick), missing)
         options.markdown.write_text(text)
+    sys.exit(1 if any(result.get("failed") for result in results.values()) else 0)
 
 
 if __name__ == "__main__":

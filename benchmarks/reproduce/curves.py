@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.reproduce.items import Cell, ratio
 from maxmargin import Method, solve
 
 
@@ -115,6 +116,12 @@ def thinned(x: list[float], y: list[float], most: int = 80) -> tuple[list[float]
 def slope(x: list[float], y: list[float]) -> float:
     """The exponent of growth: the slope of a straight line through the logarithms."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+
+
+def before(statement: str, ours: float, theirs: float, own: bool, *, told: str = "", factor: float = 1.0) -> Cell:
+    """The statement that something takes less than ``factor`` times as many seconds as something else."""
+    numbers = f"{told}{shown(ours)} s against {shown(theirs)} s"
+    return Cell(statement, ours < factor * theirs, numbers, own, ratio(ours, theirs))
 
 
 def shown(value: float) -> str:

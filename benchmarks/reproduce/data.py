@@ -1,9 +1,10 @@
 """The papers' data sets by their public names: where they come from, and what stands in for those that cannot be had.
 
 A set is looked for in the folder of `benchmarks.datasets`, in scikit-learn's own, in the cache, and, if downloads are
-allowed (``MAXMARGIN_DOWNLOAD=1``), on LIBSVM's page or OpenML. The cache is ``$MAXMARGIN_CACHE``, else
-``~/.cache/maxmargin``; ``CHECKSUMS.json`` there holds the SHA-256 of each file when it was first fetched, and a file
-that no longer has it is refused. What is not found is replaced by its stand-in, which results always name.
+allowed (``MAXMARGIN_DOWNLOAD=1``), on LIBSVM's page, OpenML, or where scikit-learn has RCV1. The cache is
+``$MAXMARGIN_CACHE``, else ``~/.cache/maxmargin``; ``CHECKSUMS.json`` there holds the SHA-256 of each file when it was
+first fetched, and a file that no longer has it is refused. What is not found, or cannot be fetched, is replaced by its
+stand-in, which results always name.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +38,12 @@ class Source:
     stand_in: str | None = None
     #: Of a set with several classes, those that are +1 in a problem of two.
     positive: tuple[int, ...] = ()
+    #: Its test rows on LIBSVM's page, and the category of RCV1 that is +1.
+    test: str | None = None
+    rcv1: str | None = None
+    #: What makes public values those of the folder of data: a divisor, and columns from 0 to 1.
+    divisor: float = 1.0
+    scaled: bool = False
 
 
 SOURCES = {
@@ -44,17 +55,19 @@ SOURCES = {
     "astro-physic": Source(stand_in="imdb"),
     "yahoo-japan": Source(stand_in="blogs150k"),
     "yahoo-korea": Source(stand_in="blogs150k"),
-    "covtype": Source("multiclass/covtype.scale01.bz2", openml=1596, file="covtype", positive=(2,)),
-    "covtype1": Source("multiclass/covtype.scale01.bz2", openml=1596, file="covtype", positive=(1,)),
+    "covtype": Source("multiclass/covtype.scale01.bz2", openml=1596, file="covtype", positive=(2,), scaled=True),
+    "covtype1": Source("multiclass/covtype.scale01.bz2", openml=1596, file="covtype", positive=(1,), scaled=True),
     "kdda": Source("binary/kdda.bz2"),
     "kddb": Source("binary/kddb.bz2"),
     "url": Source("binary/url_combined.bz2"),
-    "news20": Source("multiclass/news20.bz2", file="news20"),
-    "sector": Source("multiclass/sector/sector.scale.bz2", stand_in="r52"),
-    "mnist": Source("multiclass/mnist.bz2", openml=554, file="mnist"),
-    "rcv1.multiclass": Source("multiclass/rcv1_train.multiclass.bz2", stand_in="ohsumed23"),
-    "ccat": Source(stand_in="blogs150k"),
-    "c11": Source(),
+    "news20": Source("multiclass/news20.bz2", test="multiclass/news20.t.bz2", file="news20"),
+    "sector": Source("multiclass/sector/sector.scale.bz2", test="multiclass/sector/sector.t.scale.bz2", stand_in="r52"),
+    "mnist": Source("multiclass/mnist.bz2", test="multiclass/mnist.t.bz2", openml=554, file="mnist", divisor=255.0),
+    "rcv1.multiclass": Source(
+        "multiclass/rcv1_train.multiclass.bz2", test="multiclass/rcv1_test.multiclass.bz2", stand_in="ohsumed23"
+    ),
+    "ccat": Source(rcv1="CCAT", stand_in="blogs150k"),
+    "c11": Source(rcv1="C11"),
     "kdd04-physics": Source(stand_in="ijcnn1"),
     "imdb": Source(file="imdb"),
     "20ng.bigram": Source(file="20ng.bigram"),
@@ -75,6 +88,9 @@ class Found:
     used: str
     X: sp.csr_matrix
     y: np.ndarray
+    #: Its own test rows, of sets with several classes, where they are there.
+    X_test: sp.csr_matrix | None = None
+    y_test: np.ndarray | None = None
 
     @property
     def own(self) -> bool:
@@ -94,7 +110,7 @@ def find(name: str, two_classes: bool) -> Found | None:
         if raw is not None and used is not None:
             X, y = raw
             X.sort_indices()
-            return Found(name, used, X, _signs(used, y) if two_classes else np.unique(y, return_inverse=True)[1])
+            return Found(name, used, X, _signs(used, y)) if two_classes else _with_classes(name, used, X, y)
     return None
 
 
@@ -112,6 +128,27 @@ def _load(name: str) -> tuple[sp.csr_matrix, np.ndarray] | None:
     return _cached(source)
 
 
+def _with_classes(name: str, used: str, X: sp.csr_matrix, y: np.ndarray) -> Found:
+    """Class numbers from 0 on, and the set's own test rows."""
+    classes, y = np.unique(y, return_inverse=True)
+    more = _load_test(used)
+    if more is None:
+        return Found(name, used, X, y)
+    known = np.isin(more[1], classes)
+    X_test, y_test = more[0][known], np.searchsorted(classes, more[1][known])
+    # Files of text end with the last feature that occurs.
+    width = max(X.shape[1], X_test.shape[1])
+    X, X_test = (sp.csr_matrix((part.data, part.indices, part.indptr), (part.shape[0], width)) for part in (X, X_test))
+    X_test.sort_indices()
+    return Found(name, used, X, y, X_test, y_test)
+
+
+def _load_test(name: str) -> tuple[sp.csr_matrix, np.ndarray] | None:
+    source = SOURCES[name]
+    found = None if source.file is None else datasets.load(f"{source.file}.t", "float64")
+    return found or _cached(Source(source.test, divisor=source.divisor))
+
+
 def _signs(name: str, y: np.ndarray) -> np.ndarray:
     positive = SOURCES[name].positive
     if name == "digits":
@@ -127,20 +164,75 @@ def cache_folder() -> Path:
 
 
 def _cached(source: Source) -> tuple[sp.csr_matrix, np.ndarray] | None:
-    if source.libsvm is not None:
-        path = cache_folder() / source.libsvm.replace("/", "-")
-        if path.is_file() or _download(f"{LIBSVM}/{source.libsvm}", path):
-            check_sum(path)
-            from maxmargin import load_svmlight
+    """From the cache or its public place, with the values that the copy in the folder of data has."""
+    found = _from_libsvm(source.libsvm) or _from_openml(source.openml) or _from_rcv1(source.rcv1)
+    if found is None:
+        return None
+    X = sp.csr_matrix(found[0], dtype=np.float64) / source.divisor
+    return (_scaled(X) if source.scaled else X), found[1]
 
-            X, y = load_svmlight(path)
-            return X, y
-    if source.openml is not None and _may_download():
-        from sklearn.datasets import fetch_openml
 
-        X, y = fetch_openml(data_id=source.openml, return_X_y=True, as_frame=False, data_home=str(cache_folder()))
-        return sp.csr_matrix(X).astype(np.float64), np.unique(y, return_inverse=True)[1]
-    return None
+def _from_libsvm(name: str | None) -> tuple[sp.csr_matrix, np.ndarray] | None:
+    if name is None:
+        return None
+    path = cache_folder() / name.replace("/", "-")
+    if not path.is_file() and not _download(f"{LIBSVM}/{name}", path):
+        return None
+    check_sum(path)
+    from maxmargin import load_svmlight
+
+    X, y = load_svmlight(path)
+    return X, y
+
+
+def _from_openml(number: int | None) -> tuple[sp.csr_matrix, np.ndarray] | None:
+    if number is None or not _may_download():
+        return None
+    from sklearn.datasets import fetch_openml
+
+    found = _fetched(
+        f"OpenML {number}",
+        lambda: fetch_openml(data_id=number, return_X_y=True, as_frame=False, data_home=str(cache_folder())),
+    )
+    return None if found is None else (found[0], numbers(found[1]))
+
+
+def _from_rcv1(category: str | None) -> tuple[sp.csr_matrix, np.ndarray] | None:
+    """All 804,414 rows of RCV1, and whether they are of a category."""
+    if category is None or not _may_download():
+        return None
+    from sklearn.datasets import fetch_rcv1
+
+    found = _fetched("RCV1", lambda: fetch_rcv1(data_home=str(cache_folder())))
+    if found is None:
+        return None
+    place = list(found.target_names).index(category)
+    return found.data, found.target[:, [place]].toarray().ravel().astype(np.float64)
+
+
+def _fetched(what: str, fetch: Callable[[], Any]) -> Any:
+    """What scikit-learn downloads; None, and a word about it, where that fails."""
+    try:
+        return fetch()
+    except (OSError, ValueError, HTTPException) as error:  # OpenML answers what it refuses with ValueError
+        print(f"{what}: {error}", file=sys.stderr)
+        return None
+
+
+def numbers(y: np.ndarray) -> np.ndarray:
+    """Labels as numbers, which OpenML has as text: "1" to "7" are 1 to 7; other words are numbered from 0 on."""
+    try:
+        return np.asarray(y).astype(np.float64)
+    except ValueError:
+        return np.unique(y, return_inverse=True)[1]
+
+
+def _scaled(X: sp.csr_matrix) -> sp.csr_matrix:
+    """Each column from 0 to 1."""
+    dense = X.toarray()
+    low = dense.min(axis=0)
+    extent = dense.max(axis=0) - low
+    return sp.csr_matrix((dense - low) / np.where(extent > 0, extent, 1.0))
 
 
 def _may_download() -> bool:
@@ -154,8 +246,8 @@ def _download(url: str, path: Path) -> bool:
     part = path.with_name(path.name + ".part")
     try:
         urllib.request.urlretrieve(url, part)
-    except OSError as error:
-        print(f"{url}: {error}")
+    except (OSError, HTTPException) as error:
+        print(f"{url}: {error}", file=sys.stderr)
         return False
     part.replace(path)
     return True

@@ -6,12 +6,14 @@ verdict that follows from the cells. The rule is the same for all items:
 confirmed            every statement holds, on the paper's own data, all of them
 confirmed in ratio   every statement holds, but on a part of the data, on stand-ins, or only as an order or a ratio
 not confirmed        some statement does not hold; the reason names it
+incomplete           every statement that was measured holds, but a program that the claim is about is not installed
 not run              nothing could be measured, because data or programs are missing
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from benchmarks.reproduce.context import Context
 
-VERDICTS = ("confirmed", "confirmed in ratio", "not confirmed", "not run")
+VERDICTS = ("confirmed", "confirmed in ratio", "not confirmed", "not run", "incomplete")
 
 
 @dataclass
@@ -65,6 +67,13 @@ class Cell:
     numbers: str
     #: Whether it was measured on the paper's own data, in full.
     own: bool = False
+    #: What another run can be compared with: our time, steps or cuts over those of the other, where both are known.
+    ratio: float | None = None
+
+
+def ratio(ours: float, theirs: float) -> float | None:
+    """One over the other; None where either did not end."""
+    return ours / theirs if math.isfinite(ours) and 0 < theirs < math.inf else None
 
 
 @dataclass
@@ -76,9 +85,9 @@ class Result:
     tables: list[Table] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, with the verdict."""
-        verdict, reason = judge(self.cells)
+    def to_json(self, absent: Collection[str] = ()) -> dict[str, Any]:
+        """Plain data, with the verdict; ``absent`` are programs of the claim that are not installed."""
+        verdict, reason = judge(self.cells, absent)
         return asdict(self) | {"verdict": verdict, "reason": reason}
 
 
@@ -93,14 +102,17 @@ class Item:
     run: Callable[[Context], Result]
 
 
-def judge(cells: list[Cell]) -> tuple[str, str]:
+def judge(cells: list[Cell], absent: Collection[str] = ()) -> tuple[str, str]:
     """The verdict and its reason."""
+    without = f" Incomplete: {', '.join(sorted(absent))} not installed." if absent else ""
     if not cells:
-        return "not run", "No statement could be measured."
+        return "not run", f"No statement could be measured.{without}"
     failed = [cell for cell in cells if not cell.holds]
     if failed:
         named = "; ".join(f"{cell.name} ({cell.numbers})" for cell in failed)
-        return "not confirmed", f"{len(cells) - len(failed)} of {len(cells)} statements hold. Not so: {named}."
+        return "not confirmed", f"{len(cells) - len(failed)} of {len(cells)} statements hold. Not so: {named}.{without}"
+    if without:
+        return "incomplete", f"All {len(cells)} statements that could be measured hold.{without}"
     if all(cell.own for cell in cells):
         return "confirmed", f"All {len(cells)} statements hold on the paper's data."
     return (

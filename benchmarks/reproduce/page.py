@@ -40,7 +40,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem } dt
 .verdict { display: inline-block; padding: 0 .6rem; border-radius: 1rem; border: 1.5px solid currentColor;
   font-weight: 600; font-size: .85rem }
 .v0 { color: var(--confirmed) } .v1 { color: var(--ratio) } .v2 { color: var(--not) }
-.v3 { color: var(--none) } a { color: var(--ratio) } details { margin-top: .5rem } summary { cursor: pointer }
+.v3, .v4 { color: var(--none) } a { color: var(--ratio) } details { margin-top: .5rem } summary { cursor: pointer }
 """
 
 
@@ -56,7 +56,7 @@ def page(items: list[Item], results: dict[str, dict[str, Any]], facts: dict[str,
     ]
     if missing:
         rows = [[name, "nothing: left out" if used == "nothing" else used] for name, used in sorted(missing.items())]
-        parts.append(_rows("Data sets that were not found", ["data set of the papers", "used instead"], rows))
+        parts.append(_rows("Data sets and programs that were not found", ["of the papers", "used instead"], rows))
     for paper, title in PAPERS.items():
         own = [item for item in items if item.paper == paper]
         if own:
@@ -77,8 +77,9 @@ def _summary(items: list[Item], results: dict[str, dict[str, Any]]) -> str:
     head = "<tr><th>table or figure</th><th>verdict</th></tr>"
     rule = (
         "<p class='soft'>Confirmed: every statement holds on the paper's own data, in full. In ratio: every statement "
-        "holds, on a part of the data or on stand-ins. All times are of one thread in one run; the time of evaluations "
-        "is not counted. A primal value is the best one so far.</p>"
+        "holds, on a part of the data or on stand-ins. Incomplete: a program of the claim is not installed. All times "
+        "are of one thread in one run; the time of evaluations is not counted. A primal value is the best one so "
+        "far.</p>"
     )
     return f"<h2>Verdicts</h2>{rule}<div class='wide'><table>{head}{''.join(rows)}</table></div>"
 
@@ -100,7 +101,7 @@ def _section(item: Item, result: dict[str, Any] | None) -> str:
         rows = [["yes" if cell["holds"] else "no", cell["name"], cell["numbers"]] for cell in result["cells"]]
         cells = _rows("", ["holds", "statement", "measured"], rows)
         parts.append(f"<details><summary>{len(rows)} statements</summary>{cells}</details>")
-    seconds = f" Measured in {result['seconds']:.0f} s." if "seconds" in result else ""
+    seconds = f" Its runs took {result['seconds']:.0f} s." if "seconds" in result else ""
     return "".join([*parts, f"<p class='soft'>{escape(result['settings'] + seconds)}</p></section>"])
 
 

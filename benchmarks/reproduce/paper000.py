@@ -6,15 +6,15 @@ means, no anchored bias; Pegasos takes the last iterate and projects; SVM-perf i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from benchmarks.reproduce import limits
 from benchmarks.reproduce.context import Context, split
 from benchmarks.reproduce.curves import Curve, record
 from benchmarks.reproduce.data import Found
-from benchmarks.reproduce.peers import tolerance_curve
+from benchmarks.reproduce.peers import PEERS, tolerance_curve
 from maxmargin import (
     BinaryProblem,
     CuttingPlane,
@@ -29,6 +29,7 @@ TABLE_2 = ["a9a", "astro-physic", "real-sim", "news20.binary", "yahoo-japan", "r
 #: The sets of Figures 1 and 2.
 FIGURES = ["astro-physic", "news20.binary", "rcv1.binary"]
 LEVEL = 0.01
+TRON = "LIBLINEAR -s 2"
 HINGE, SQUARED = "hinge", "squared_hinge"
 
 
@@ -68,7 +69,7 @@ class Experiment:
         self.optimum, self.accuracy = reference["optimum"], reference["accuracy"]
 
     def _reference(self) -> dict[str, float]:
-        solution = solve(self.problem, tol=1e-6, time_limit=self.context.pick(60.0, 3600.0))
+        solution = solve(self.problem, tol=1e-6, time_limit=self.context.limit(limits.REFERENCE))
         dual = solution.certificate.dual
         return {"optimum": dual, "accuracy": self.score(solution.weights)}
 
@@ -77,13 +78,17 @@ class Experiment:
         return 100 * float(np.mean(np.sign(self.X_test @ weights[:-1]) == self.y_test))
 
     def curve(self, name: str, method: Method | None = None) -> Curve:
-        """A method of the paper by name, or one given."""
+        """A method of the paper by name, or one given; empty if its program is not installed."""
         method = method or METHODS[self.loss][name]
-        seconds = self.context.seconds(60.0)
+        seconds = self.context.limit(limits.PAPER000)
+        if method is None and not PEERS[TRON].is_here():
+            self.context.lacks(f"{name} (liblinear-official)")
+            return Curve(exit="not installed")
 
         def run() -> dict[str, Any]:
             if method is None:
-                return vars(tolerance_curve("LIBLINEAR -s 2", self.X, self.y, 1.0, self.loss, self.score, seconds))
+                start = self.context.limit(limits.PEER_START)
+                return vars(tolerance_curve(TRON, self.X, self.y, 1.0, self.loss, self.score, seconds, start))
             return vars(record(self.problem, method, seconds=seconds, tol=1e-6, score=self.score))
 
         return Curve(**self.context.once(f"paper000-{self.found.used}-{self.loss}-{name}", run))
@@ -97,8 +102,3 @@ def experiments(context: Context, names: list[str]) -> list[Experiment]:
 def labelled(loss: str) -> str:
     """How the paper calls a problem."""
     return "L1-SVM" if loss == HINGE else "L2-SVM"
-
-
-def first_of(curves: dict[str, Curve], place: Callable[[Curve], float]) -> dict[str, float]:
-    """One number for each curve."""
-    return {name: place(curve) for name, curve in curves.items()}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from benchmarks.reproduce.context import Context
-from benchmarks.reproduce.curves import first_below, shown
-from benchmarks.reproduce.items import Cell, Item, Line, Panel, Result
+from benchmarks.reproduce.curves import before, first_below
+from benchmarks.reproduce.items import Item, Line, Panel, Result
 from benchmarks.reproduce.paper000 import FIGURES, HINGE, LEVEL, METHODS, SETTINGS, experiments, labelled
 
 #: Errors below this are rounding of the reference.
@@ -30,15 +28,15 @@ def run(context: Context) -> Result:
         )
         plain, shrinking = ("DCDL1", "DCDL1-S") if loss == HINGE else ("DCDL2", "DCDL2-S")
         times = {n: first_below(errors[n], 1e-4, curves[n].seconds) for n in (plain, shrinking)}
-        holds = times[shrinking] <= 1.1 * times[plain] and math.isfinite(times[shrinking])
-        numbers = f"to 1e-4: {shown(times[shrinking])} s with, {shown(times[plain])} s without"
-        cells.append(Cell(f"{found.label}: {shrinking} no later than {plain}", holds, numbers, context.own(found)))
+        own = context.own(found)
+        statement = f"{found.label}: {shrinking} no later than {plain}"
+        cells.append(before(statement, times[shrinking], times[plain], own, told="to 1e-4: ", factor=1.1))
         for rival in METHODS[loss]:
             if rival not in (plain, shrinking) and curves[rival].seconds:
                 ours = first_below(errors[plain], LEVEL, curves[plain].seconds)
                 theirs = first_below(errors[rival], LEVEL, curves[rival].seconds)
-                numbers = f"to 0.01: {shown(ours)} s against {shown(theirs)} s"
-                cells.append(Cell(f"{found.label}: {plain} before {rival}", ours < theirs, numbers, context.own(found)))
+                statement = f"{found.label}: {plain} before {rival}"
+                cells.append(before(statement, ours, theirs, own, told="to 0.01: "))
     return Result(SETTINGS, panels=panels, cells=cells)
 
 

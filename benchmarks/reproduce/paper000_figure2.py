@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.reproduce.context import Context
-from benchmarks.reproduce.curves import Curve, shown
-from benchmarks.reproduce.items import Cell, Item, Line, Panel, Result
+from benchmarks.reproduce.curves import Curve, before
+from benchmarks.reproduce.items import Item, Line, Panel, Result
 from benchmarks.reproduce.paper000 import FIGURES, SETTINGS, experiments, labelled
 from benchmarks.reproduce.paper000_table2 import RIVALS
 
@@ -30,16 +30,19 @@ def run(context: Context) -> Result:
         first, *others = RIVALS[loss]
         times = {name: settled(curve, experiment.accuracy) for name, curve in curves.items() if curve.seconds}
         for rival in (name for name in others if name in times):
-            numbers = f"{shown(times[first])} s against {shown(times[rival])} s"
-            statement = f"{found.label}: {first} settles no later than {rival}"
-            cells.append(Cell(statement, times[first] <= times[rival], numbers, context.own(found)))
-    return Result(f"{SETTINGS} Settled: within {CLOSE} points of the reference for good.", panels=panels, cells=cells)
+            statement = f"{found.label}: {first} settles before {rival}"
+            cells.append(before(statement, times[first], times[rival], context.own(found)))
+    settings = (
+        f"{SETTINGS} Drawn is the accuracy of the weights with the lowest objective so far, so that jumps, which the "
+        f"paper sees with Pegasos, do not show. Settled: within {CLOSE} points of the reference for good."
+    )
+    return Result(settings, panels=panels, cells=cells)
 
 
 ITEM = Item(
     "paper000_figure2",
     "000",
     "Figure 2: test accuracy over time",
-    "DCDL1 and DCDL2 reach the test accuracy of the reference model before the other solvers; Pegasos is jumpy.",
+    "DCDL1 and DCDL2 reach the test accuracy of the reference model before the other solvers.",
     run,
 )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.report import best_of
+from benchmarks.reproduce import limits
 from benchmarks.reproduce.context import Context
 from benchmarks.reproduce.curves import Curve, first_below, record
 from benchmarks.reproduce.data import Found
@@ -18,13 +20,16 @@ SETS = ["covtype", "kdda", "kddb", "news20.binary", "rcv1.binary", "url"]
 CS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 #: Certified gaps, loose and strict.
 LEVELS = (1e-2, 1e-4)
+#: The fastest of so many runs counts where one takes less than so many seconds.
+REPEATS, SHORT = 5, 0.1
 METHODS = {
     "shrinking": DualCoordinateDescent(order="shuffled", shrinking=True, averaging=False, anchoring=False, plane=False),
     "AVSF": DualCoordinateDescent(order="adaptive", shrinking=False, averaging=False, anchoring=False, plane=False),
 }
 SETTINGS = (
     "Hinge, no bias, both methods as in the paper (no additions of this library), stopped by the same certified gap, "
-    "1e-2 and 1e-4, instead of the same violation of the optimality conditions."
+    "1e-2 and 1e-4, instead of the same violation of the optimality conditions. Of runs under 0.1 s the fastest of "
+    f"{REPEATS} counts."
 )
 
 
@@ -45,12 +50,14 @@ def timings(context: Context, found: Found) -> list[Timing]:
         seconds, steps = {}, {}
         for name, method in METHODS.items():
 
-            def run(problem: Any = problem, method: Any = method) -> dict[str, Any]:
-                limit = context.pick(4.0, 600.0)
+            def run(problem: Any = problem, method: Any = method) -> tuple[float, dict[str, Any]]:
+                limit = context.limit(limits.PAPER001)
                 # A report after every epoch: shrunken epochs are counted by their active rows.
-                return vars(record(problem, method, seconds=limit, tol=LEVELS[-1], every=1e-3))
+                curve = record(problem, method, seconds=limit, tol=LEVELS[-1], every=1e-3)
+                return curve.seconds[-1], vars(curve)
 
-            curve = Curve(**context.once(f"paper001-{found.used}-{C:g}-{name}", run))
+            kept = context.once(f"paper001-{found.used}-{C:g}-{name}", lambda run=run: best_of(REPEATS, run, SHORT)[1])
+            curve = Curve(**kept)
             count = curve.steps(len(found.y), adaptive=name == "AVSF")
             seconds[name] = [first_below(curve.gaps(), level, curve.seconds) for level in LEVELS]
             steps[name] = [first_below(curve.gaps(), level, count) for level in LEVELS]

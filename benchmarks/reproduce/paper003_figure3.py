@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.reproduce.context import Context
 from benchmarks.reproduce.curves import first_below, shown
 from benchmarks.reproduce.data import Found
-from benchmarks.reproduce.items import Cell, Item, Line, Panel, Result
+from benchmarks.reproduce.items import Cell, Item, Line, Panel, Result, ratio
 from benchmarks.reproduce.paper003 import RIVALS, SETS, SETTINGS, Experiment
 
 #: The accuracy at which times are compared.
@@ -35,7 +35,9 @@ def compare(context: Context, found: Found, C: float) -> tuple[list[Panel], list
     for fast, slow in (("SDM", "EG"), ("SDM", "CP"), ("EG", "CP")):
         told = f"{shown(times[fast])} s against {shown(times[slow])} s; at the end {ends[fast]:.1e}, {ends[slow]:.1e}"
         first = times[fast] < times[slow] or (times[fast] == times[slow] and ends[fast] < ends[slow])
-        cells.append(Cell(f"{title}: {fast} before {slow}", first, told, context.own(found)))
+        cells.append(
+            Cell(f"{title}: {fast} before {slow}", first, told, experiment.own, ratio(times[fast], times[slow]))
+        )
     return panels, cells
 
 

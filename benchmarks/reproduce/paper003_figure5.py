@@ -66,7 +66,7 @@ def run(context: Context) -> Result:
         times, ends = ({n: f(c) for n, c in curves.items()} for f in (settled, lambda c: c.score[-1]))
         told = ", ".join(f"{n} {shown(t)} s" for n, t in times.items())
         alike = max(times.values()) <= SAME * max(min(times.values()), 1e-3)
-        own = context.own(found)
+        own = first.own
         cells.append(Cell(f"{found.label}: steady states within {SAME:g} times the time", alike, told, own))
         for label in joint:
             numbers = f"{ends[label]:.2f} % against {ends['one versus rest']:.2f} %"

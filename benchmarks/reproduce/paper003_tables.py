@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.reproduce.context import Context, normalised
+from benchmarks.reproduce import limits
+from benchmarks.reproduce.context import Context
 from benchmarks.reproduce.items import Cell, Item, Result, Table
-from benchmarks.reproduce.paper003 import SETS, UNNORMALISED, with_tests
+from benchmarks.reproduce.paper003 import SETS, joined, own, scaled
 from maxmargin import LinearSVC
 
 METHODS = {"OVR": "ovr", "CS": "crammer_singer", "WW": "weston_watkins"}
@@ -21,6 +24,23 @@ PAPER = {
     "rcv1.multiclass": (90.85, 91.19, 91.10),
     "covtype": (71.35, 72.31, 72.40),
 }
+#: Table 4.3: who is ahead where the difference is significant.
+DIRECTIONS = {
+    "news20": {"CS": "neither", "WW": "OVR"},
+    "sector": {"CS": "CS", "WW": "OVR"},
+    "mnist": {"CS": "CS", "WW": "WW"},
+    "rcv1.multiclass": {"CS": "CS", "WW": "WW"},
+    "covtype": {"CS": "CS", "WW": "WW"},
+}
+SIGNIFICANT = 0.01
+
+
+def significance(label: str, other: str, value: float, difference: float, paper: str, own: bool) -> Cell:
+    """A statement of Table 4.3: whether a difference to one versus rest is significant, and in favour of whom."""
+    ahead = "neither" if value >= SIGNIFICANT else other if difference > 0 else "OVR"
+    told = f"p = {value:.2g}, {difference:+.2f} points: {ahead}"
+    statement = f"{label}: OVR against {other} at {SIGNIFICANT:g}: in favour of {paper}"
+    return Cell(statement, ahead == paper, told, own)
 
 
 def partitions(y: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -35,35 +55,48 @@ def partitions(y: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray, 
     return parts
 
 
-def accuracy(X: sp.csr_matrix, y: np.ndarray, rows: Any, test: Any, C: float, multi_class: str) -> float:
-    """Percent right on some rows of a model trained on others."""
-    model = LinearSVC("hinge", C=C, multi_class=multi_class, fit_intercept=False, tol=1e-3, random_state=0)
-    return 100 * float(model.fit(X[rows], y[rows]).score(X[test], y[test]))
+def accuracy(
+    X: sp.csr_matrix, y: np.ndarray, rows: Any, test: Any, C: float, multi_class: str, limit: float
+) -> tuple[float, bool]:
+    """Percent right on some rows of a model trained on others, and whether it was solved within its limit."""
+    model = LinearSVC(
+        "hinge", C=C, multi_class=multi_class, fit_intercept=False, tol=1e-3, time_limit=limit, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X[rows], y[rows])
+    return 100 * float(model.score(X[test], y[test])), bool(np.all(model.converged_))
 
 
-def tuned(X: sp.csr_matrix, y: np.ndarray, multi_class: str, part: Any) -> float:
+def tuned(X: sp.csr_matrix, y: np.ndarray, multi_class: str, part: Any, limit: float) -> float:
     """C by the validation rows, then trained on both."""
     train, valid, test = part
-    best = max(GRID, key=lambda C: accuracy(X, y, train, valid, C, multi_class))
-    return accuracy(X, y, np.concatenate([train, valid]), test, best, multi_class)
+    scores: dict[float, float] = {}
+    for C in GRID:
+        scores[C], solved = accuracy(X, y, train, valid, C, multi_class, limit)
+        if not solved:
+            break
+    best = max(scores, key=scores.__getitem__)
+    return accuracy(X, y, np.concatenate([train, valid]), test, best, multi_class, limit)[0]
 
 
 def run(context: Context) -> Result:
     from scipy.stats import wilcoxon
 
+    count, limit = context.pick(3, 10), context.limit(limits.PAPER003_FIT)
     means, tests, cells = [], [], []
     for name in SETS:
-        found = with_tests(context, name)
+        found = context.data(name, two_classes=False)
         if found is None:
             continue
-        X = found.X if found.used in UNNORMALISED else normalised(found.X)
-        parts = partitions(found.y, context.pick(3, 10))
+        theirs, found = own(context, found), joined(scaled(found))
+        X, parts = found.X, partitions(found.y, count)
         scores = {}
         for label, multi_class in METHODS.items():
             scores[label] = [
                 context.once(
                     f"paper003-tables-{found.used}-{label}-{k}",
-                    lambda part=part, multi_class=multi_class, X=X, y=found.y: tuned(X, y, multi_class, part),
+                    lambda part=part, multi_class=multi_class, X=X, y=found.y: tuned(X, y, multi_class, part, limit),
                 )
                 for k, part in enumerate(parts)
             ]
@@ -75,13 +108,17 @@ def run(context: Context) -> Result:
                 " / ".join(f"{value:.2f}" for value in paper),
             ]
         )
-        values = [
-            "-" if scores["OVR"] == scores[other] else f"{wilcoxon(scores['OVR'], scores[other]).pvalue:.2g}"
+        values = {
+            other: 1.0 if scores["OVR"] == scores[other] else float(wilcoxon(scores["OVR"], scores[other]).pvalue)
             for other in ("CS", "WW")
-        ]
-        tests.append([found.label, *values])
+        }
+        tests.append([found.label, *(f"{value:.2g}" for value in values.values())])
+        # Stand-ins have directions of their own, and few partitions no small p.
+        for other, value in values.items() if found.own and 2 / 2**count < SIGNIFICANT else ():
+            difference = float(np.mean(scores[other]) - np.mean(scores["OVR"]))
+            cells.append(significance(found.label, other, value, difference, DIRECTIONS[name][other], theirs))
         # A part of the rows is not the paper's training set: then only orders can be compared.
-        if context.own(found):
+        if theirs:
             for label, value in zip(METHODS, paper, strict=True):
                 told = f"{np.mean(scores[label]):.2f}, paper {value:.2f}"
                 near = abs(np.mean(scores[label]) - value) <= 1.0
@@ -90,12 +127,13 @@ def run(context: Context) -> Result:
             for label in ("CS", "WW"):
                 told = f"{np.mean(scores[label]):.2f} against {np.mean(scores['OVR']):.2f}"
                 better = bool(np.mean(scores[label]) > np.mean(scores["OVR"]))
-                cells.append(Cell(f"{found.label}: {label} more accurate than OVR", better, told, context.own(found)))
+                cells.append(Cell(f"{found.label}: {label} more accurate than OVR", better, told, theirs))
     heads = [["data", *METHODS, "paper: OVR / CS / WW"], ["data", "OVR-CS", "OVR-WW"]]
     return Result(
         f"No bias, hinge, rows of norm 1 but for MNIST and COVER, C from {GRID[0]:g} to {GRID[-1]:g} by the validation "
-        f"rows, {context.pick(3, 10)} partitions of 60/20/20 %, certified gap 1e-3. Wilcoxon's smallest value with n "
-        "partitions is 2 / 2^n.",
+        f"rows, {count} partitions of 60/20/20 %, certified gap 1e-3 within {limit:g} s; where a fit does "
+        "not end in time, larger values of C are not tried. Wilcoxon's smallest value with n partitions is 2 / 2^n: "
+        "below 8 of them Table 4.3 makes no statements.",
         tables=[
             Table("Table 4.2: test accuracy in percent, mean and deviation", heads[0], means),
             Table("Table 4.3: p values of Wilcoxon's signed rank test", heads[1], tests),
@@ -109,6 +147,7 @@ ITEM = Item(
     "003",
     "Tables 4.2 and 4.3: accuracies with C tuned",
     "With C tuned, the joint formulations are better than one versus rest on MNIST and COVER, by half a point to a "
-    "point; on normalised text all three are within a point.",
+    "point; on normalised text all three are within a point. By Wilcoxon's test at 0.01 Crammer-Singer is ahead of one "
+    "versus rest on all sets but NEWS20, and Weston-Watkins on all but NEWS20 and SECTOR, where it is behind.",
     run,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from benchmarks.reproduce.context import Context
-from benchmarks.reproduce.curves import shown
-from benchmarks.reproduce.items import Cell, Item, Line, Panel, Result
+from benchmarks.reproduce.curves import before
+from benchmarks.reproduce.items import Item, Line, Panel, Result
 from benchmarks.reproduce.paper004 import CS, DECOMPOSITION, SETTINGS, decomposition, perf, sizes, tasks
 
 
@@ -24,9 +24,8 @@ def run(context: Context) -> Result:
         for C in CS:
             if C in done or C in known:
                 fast = done.get(C, math.inf)
-                told = f"{shown(fast)} s against {shown(theirs[C])} s"
                 statement = f"{found.label}, C = {C:g}: SVM-perf before {DECOMPOSITION}"
-                cells.append(Cell(statement, fast < theirs[C], told, context.own(found)))
+                cells.append(before(statement, fast, theirs[C], context.own(found)))
     return Result(SETTINGS, panels=panels, cells=cells)
 
 

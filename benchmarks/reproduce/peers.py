@@ -7,7 +7,7 @@ a number of passes, whichever the program knows. Weights have no bias.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.reproduce.curves import Curve
-from benchmarks.rivals import timed_fit
+from benchmarks.rivals import each_within, timed_fit
 from maxmargin import BinaryProblem
 
 TOLERANCES = (1.0, 0.3, 0.1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6)
@@ -74,14 +74,13 @@ def _scikit_learn(X: Any, y: Any, C: float, loss: str, effort: float) -> tuple[f
 def _sgd(X: Any, y: Any, C: float, loss: str, effort: float) -> tuple[float, np.ndarray]:
     from sklearn.linear_model import SGDClassifier
 
-    alpha = 1 / (C * len(y)) if loss == "hinge" else 1 / (2 * C * len(y))
-    return _fitted(
-        SGDClassifier(
-            loss=loss, alpha=alpha, fit_intercept=False, max_iter=int(effort), tol=None, average=True, random_state=0
-        ),
-        X,
-        y,
-    )
+    options: dict[str, Any] = {"loss": loss, "alpha": 1 / (C * len(y))}
+    if loss == "squared_hinge":
+        # Its slope is not bounded: the default's first steps are too long, and it diverges.
+        options = {"loss": loss, "alpha": 1 / (2 * C * len(y)), "learning_rate": "invscaling", "power_t": 0.25}
+        options["eta0"] = 0.5 / _largest_square(X)
+    model = SGDClassifier(fit_intercept=False, max_iter=int(effort), tol=None, average=True, random_state=0, **options)
+    return _fitted(model, X, y)
 
 
 def _snapml(X: Any, y: Any, C: float, loss: str, effort: float) -> tuple[float, np.ndarray]:
@@ -100,7 +99,7 @@ def _skglm(X: Any, y: Any, C: float, loss: str, effort: float) -> tuple[float, n
     from skglm import LinearSVC
 
     timed_fit(LinearSVC(C=C), X[:50], y[:50])  # compiles
-    return _fitted(LinearSVC(C=C, tol=effort), X, y)
+    return _fitted(LinearSVC(C=C, tol=effort, max_iter=100_000), X, y)
 
 
 def _lightning(X: Any, y: Any, C: float, loss: str, effort: float) -> tuple[float, np.ndarray]:
@@ -117,13 +116,33 @@ def _rehline(X: Any, y: Any, C: float, loss: str, effort: float) -> tuple[float,
 
 
 def _vowpal_wabbit(X: Any, y: Any, C: float, loss: str, effort: float) -> tuple[float, np.ndarray]:  # noqa: ARG001
+    """Plain steps of the length 1 / (l2 t), the rate of strongly convex problems, the first of 1 / max |x|^2.
+
+    It shrinks the weights only at rows that have a loss, so that it ends above the optimum however many passes it
+    makes; with its own adaptive steps it moves away from it again.
+    """
     from vowpalwabbit.sklearn import VWClassifier
 
+    rate = 1 / _largest_square(X)
     model = VWClassifier(
-        loss_function="hinge", l2=1 / (C * len(y)), passes=int(effort), bit_precision=22, noconstant=True
+        loss_function="hinge",
+        l2=1 / (C * len(y)),
+        passes=int(effort),
+        bit_precision=22,
+        noconstant=True,
+        sgd=True,
+        power_t=1.0,
+        learning_rate=rate,
+        initial_t=C * len(y) / rate,
     )
     seconds = timed_fit(model, X, y)
-    return seconds, np.asarray(model.get_coefs().todense()).ravel()[: X.shape[1]]
+    program = model.get_vw()
+    weights = np.array([program.get_weight(column) for column in range(X.shape[1])])
+    # The weights that it tells lack the factor of its shrinking. Scores, which have it, are cut off at -1 and 1.
+    scores = X[:100] @ weights
+    small = 0.5 / max(float(np.abs(scores).max()), 1e-300)
+    factor = float(model.decision_function(X[:100] * small) @ scores) / (small * float(scores @ scores) or 1.0)
+    return seconds, factor * weights
 
 
 def _dlib(X: Any, y: Any, C: float, loss: str, effort: float) -> tuple[float, np.ndarray]:  # noqa: ARG001
@@ -163,6 +182,11 @@ def _spark(X: Any, y: Any, C: float, loss: str, effort: float) -> tuple[float, n
     return time.perf_counter() - start, fitted.coefficients.toArray()
 
 
+def _largest_square(X: sp.csr_matrix) -> float:
+    """The largest squared norm of a row."""
+    return max(float(np.asarray(X.multiply(X).sum(axis=1)).max()), 1e-300)
+
+
 def _dense(X: sp.csr_matrix) -> np.ndarray:
     if X.shape[0] * X.shape[1] > MOST_ENTRIES:
         raise MemoryError("it takes dense rows only, and these are too many")
@@ -193,23 +217,33 @@ def tolerance_curve(
     loss: str,
     score: Callable[[np.ndarray], float],
     seconds: float,
+    start: float,
 ) -> Curve:
     """One run for each effort until one takes longer than ``seconds``; values are the best so far, as for ours.
 
-    The curve is empty, and ``exit`` says why, where the program is not installed or refuses the data.
+    They run in a process of their own, which is ended where ``start`` seconds more have passed without a result. The
+    curve is empty, and ``exit`` says why, where the program is not installed or refuses the data.
     """
     peer, curve = PEERS[name], Curve()
     if not peer.is_here():
         curve.exit = "not installed"
         return curve
+
+    def runs() -> Iterator[tuple[float, np.ndarray] | str]:
+        for effort in peer.efforts:
+            try:
+                yield peer.train(X, y, C, loss, effort)
+            except Exception as error:  # a program that fails here is a result, not an end of the run
+                yield f"{type(error).__name__}: {error}"[:200]
+                return
+
     problem = BinaryProblem(X, y, C, loss=loss)
     lowest, best = np.inf, None
-    for effort in peer.efforts:
-        try:
-            took, found = peer.train(X, y, C, loss, effort)
-        except Exception as error:  # a program that fails here is a result, not an end of the run
-            curve.exit = f"{type(error).__name__}: {error}"[:200]
+    for number, run in enumerate(each_within(seconds + start, runs), start=1):
+        if isinstance(run, str):
+            curve.exit = run
             break
+        took, found = run
         weights = np.append(found, 0.0)
         value = problem.primal(weights)
         if value < lowest or best is None:
@@ -217,9 +251,11 @@ def tolerance_curve(
         curve.seconds.append(took)
         curve.primal.append(lowest)
         curve.dual.append(0.0)
-        curve.epochs.append(len(curve.epochs) + 1)
+        curve.epochs.append(number)
         curve.active.append(0)
         curve.score.append(score(best))
         if took > seconds:
             break
+    if not curve.seconds and not curve.exit:
+        curve.exit = f"no result within {seconds + start:g} s"
     return curve

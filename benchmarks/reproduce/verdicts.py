@@ -29,7 +29,7 @@ def markdown(
         absent = ", ".join(
             f"{name} (left out)" if used == "nothing" else f"{name} ({used} instead)" for name, used in missing.items()
         )
-        parts.append(wrapped(f"Data sets that were not found: {absent}."))
+        parts.append(wrapped(f"Data sets and programs that were not found: {absent}."))
     for paper, title in PAPERS.items():
         own = [item for item in items if item.paper == paper and item.name in results]
         if own:

@@ -3,7 +3,8 @@
     python tests/browser/check.py PAGE.html [PAGE.html ...] [--pictures DIR]
 
 A page is put into frames of both widths, and a script counts what the browser has laid out: curves of no length,
-figures of no size, and a page that is wider than its frame are errors. ``make browser`` runs it; it needs chromium.
+curves without points, figures of no size, and a page that is wider than its frame are errors. (A curve of one point is
+a dot.) ``make browser`` runs it; it needs chromium.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ window.addEventListener("load", () => setTimeout(() => {
     flat: figures.filter(svg => svg.getBoundingClientRect().width < 50).length,
     empty: figures.filter(svg => !svg.querySelector("polyline.curve")).length,
     curves: curves.length,
-    undrawn: curves.filter(line => line.points.length > 1 && !(line.getTotalLength() > 0)).length,
+    undrawn: curves.filter(line => line.points.length !== 1 && !(line.getTotalLength() > 0)).length,
     broken: [...page.querySelectorAll("img")].filter(image => !image.naturalWidth).length,
     wider: page.documentElement.scrollWidth - document.getElementById("page").clientWidth,
     title: page.title,
@@ -55,16 +56,21 @@ def framed(page: Path, width: int, height: int, scripts: bool = True) -> str:
     )
 
 
+def program() -> str | None:
+    """Where the browser is, if it is installed."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
 def chromium(page: Path, *words: str) -> str:
     """What the browser prints."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
+    browser = program()
+    if browser is None:
         sys.exit("chromium is not installed")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--allow-file-access-from-files"]
     budget = "--virtual-time-budget=8000"
     with tempfile.TemporaryDirectory() as profile:
         words = (*options, budget, f"--user-data-dir={profile}", *words, page.as_uri())
-        return subprocess.run([program, *words], capture_output=True, text=True, timeout=120, check=True).stdout
+        return subprocess.run([browser, *words], capture_output=True, text=True, timeout=120, check=True).stdout
 
 
 def look(page: Path, width: int, picture: Path | None) -> dict[str, int]:
@@ -83,6 +89,13 @@ def look(page: Path, width: int, picture: Path | None) -> dict[str, int]:
     return json.loads(html.unescape(found.group(1)))
 
 
+def wrong(told: dict[str, int], figures: bool) -> list[str]:
+    """What is wrong with a page, which must have figures if so asked."""
+    found = [key for key in ("flat", "empty", "undrawn", "broken") if told[key]]
+    found += ["wider"] if told["wider"] > 1 else []
+    return found + (["no figures"] if figures and not told["curves"] else [])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="+", type=Path)
@@ -97,11 +110,9 @@ def main() -> None:
                 options.pictures.mkdir(parents=True, exist_ok=True)
                 picture = options.pictures / f"{page.resolve().parent.name}-{page.stem}-{name}.png"
             told = look(page, width, picture)
-            wrong = [key for key in ("flat", "empty", "undrawn", "broken") if told[key]]
-            wrong += ["wider"] if told["wider"] > 1 else []
-            wrong += ["no figures"] if options.figures and not told["curves"] else []
-            bad += bool(wrong)
-            print(f"{page.name:<28}{name:<9}{'BAD: ' + ', '.join(wrong) if wrong else 'good':<20}{json.dumps(told)}")
+            found = wrong(told, options.figures)
+            bad += bool(found)
+            print(f"{page.name:<28}{name:<9}{'BAD: ' + ', '.join(found) if found else 'good':<20}{json.dumps(told)}")
     sys.exit(1 if bad else 0)
 
 

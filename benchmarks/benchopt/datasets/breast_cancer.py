@@ -12,7 +12,7 @@ from benchopt import BaseDataset
 class Dataset(BaseDataset):
     """Breast cancer, columns standardised."""
 
-    name = "breast cancer"
+    name = "breast_cancer"
     requirements = ["scikit-learn"]
 
     def get_data(self) -> dict[str, Any]:

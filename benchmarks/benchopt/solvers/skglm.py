@@ -27,9 +27,10 @@ class Solver(BaseSolver):
 
         from skglm import LinearSVC
 
+        model = LinearSVC(C=self.C, tol=max(tolerance, 1e-12), max_iter=100_000)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.beta = LinearSVC(C=self.C, tol=max(tolerance, 1e-12)).fit(self.X, self.y).coef_.ravel()
+            self.beta = model.fit(self.X, self.y).coef_.ravel()
 
     def get_result(self) -> dict[str, np.ndarray]:
         """The weights."""

@@ -28,7 +28,8 @@ from maxmargin.cli.training import labels_and_classes
     "--out",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Reproduce the papers instead: results and report.html go here, and what is there is not measured again.",
+    help="Reproduce the papers instead: results and report.html (with --quick report-quick.html) go here, and what is "
+    "there is not measured again.",
 )
 @click.option("--quick", is_flag=True, help="With --out: parts of the data, minutes instead of hours.")
 @click.option("--loss", type=click.Choice(LOSSES), default="squared_hinge", show_default=True, help="Loss of a margin.")

@@ -31,7 +31,7 @@ def source_tree() -> Path:
 
 
 def reproduce(names: list[str], out: str, quick: bool, output: Output) -> int:
-    """Measure, show how far it is, and print the verdicts."""
+    """Measure, show how far it is, and print the verdicts; the exit code is 1 if anything failed."""
     folder = str(source_tree())
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -43,5 +43,5 @@ def reproduce(names: list[str], out: str, quick: bool, output: Output) -> int:
         "report": str(path),
         "verdicts": {name: {key: result[key] for key in ("verdict", "reason")} for name, result in results.items()},
     }
-    output.results(fields, [*table(["table or figure", "verdict", "measured in"], rows), f"report: {path}"])
-    return 0
+    output.results(fields, [*table(["table or figure", "verdict", "runs took"], rows), f"report: {path}"])
+    return 1 if any(result.get("failed") for result in results.values()) else 0
