@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import scale
 
 from maxmargin import LinearSVC, LinearSVCCV, load_model, save_model
-from maxmargin.io.model_file import ModelFileError
+from maxmargin.io.fields import ModelFileError
 from maxmargin.models.calibration import CALIBRATIONS, Calibration, calibration_of, fit_calibration
 from maxmargin.models.model import Model
 
