@@ -179,7 +179,7 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
             max_iter=self.max_iter,
             start=points,
             time_limit=deadline.left(later),
-            callback=progress.report,
+            callback=progress.report if progress.listens else None,
             n_jobs=self.n_jobs,
         )
         model = Model.of_ranking(problem, solution, self.get_params(deep=False))

@@ -27,10 +27,10 @@ from maxmargin.estimators.calibration import CalibrationMixin
 from maxmargin.estimators.incremental import IncrementalMixin
 from maxmargin.estimators.multilabel import MultilabelMixin, is_multilabel_target
 from maxmargin.estimators.on_blocks import labels_of
-from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.estimators.progress import STEPS, Progress, UnderWay, printer
 from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
-from maxmargin.models.model import Model, Training, indicator_of_scores, labels_of_scores, weight_rows
+from maxmargin.models.model import Model, Training, indicator_of_scores, labels_of_scores
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.regulariser import REGULARISERS
@@ -465,10 +465,11 @@ class LinearSVC(
         sample_weight: Any,
         classes: NDArray[Any],
         problems: Sequence[int | None],
-        several: bool = False,
+        under_way: UnderWay | None = None,
     ) -> list[Progress]:
-        """One `Progress` per problem; without callbacks they only print."""
-        several = several or len(problems) > 1
+        """One `Progress` per problem; without callbacks they only print. Labels come with their model under way."""
+        several = under_way is not None or len(problems) > 1
+        model = under_way or UnderWay(classes, problems, self._constant())
         metadata = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         context = self._init_callback_context(
             max_subtasks=len(problems) if several else STEPS, sequential_subtasks=not several
@@ -491,16 +492,11 @@ class LinearSVC(
                     self,
                     self.tol,
                     metadata,
-                    partial(self._attributes_of, classes=classes) if not several else None,
+                    partial(model.attributes, task),
                     printer(label) if self.verbose else None,
                 )
             )
         return progresses
-
-    def _attributes_of(self, weights: Floats, classes: NDArray[Any]) -> dict[str, Any]:
-        rows = weight_rows([weights])
-        bias = self.intercept_scaling if self.fit_intercept else 0.0
-        return {"coef_": rows[:, :-1], "intercept_": bias * rows[:, -1], "classes_": classes}
 
 
 def check_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.models.model import weight_rows
+from maxmargin.problems.csr import Csr
+from maxmargin.problems.losses import Floats
 from maxmargin.solvers.solution import Report, share_done
+from maxmargin.training.multilabel import LARGE_WEIGHTS
 
 #: A fit is shown to callbacks as this many tasks, spread evenly over the logarithm of the gap, down to ``tol``.
 STEPS = 20
@@ -25,8 +33,9 @@ class Progress:
         The gap at which the fit ends.
     metadata : dict
         ``X``, ``y`` and ``metadata`` as callbacks receive them.
-    attributes : callable or None
-        Turns weights into fitted attributes, for callbacks that evaluate the model on the way.
+    attributes : callable
+        Turns weights into fitted attributes, for callbacks that evaluate the model on the way. It is called only when
+        one of them asks for the model.
     line : callable or None
         Receives every report, to print it.
     """
@@ -37,7 +46,7 @@ class Progress:
         estimator: Any,
         tol: float,
         metadata: dict[str, Any],
-        attributes: Callable[[Any], dict[str, Any]] | None,
+        attributes: Callable[[Any], dict[str, Any]],
         line: Callable[[Report], None] | None,
     ) -> None:
         self.context = context
@@ -71,8 +80,9 @@ class Progress:
         while self.done < steps and not stop:
             step = self.context.subcontext(task_name="step to tol")
             step.call_on_fit_task_begin(**self.arguments)
-            fitted = self.attributes(weights) if self.attributes is not None else None
-            stop = step.call_on_fit_task_end(**self.arguments, reconstruction_attributes=fitted)
+            stop = step.call_on_fit_task_end(
+                **self.arguments, reconstruction_attributes=partial(self.attributes, weights)
+            )
             self.done += 1
         return stop
 
@@ -80,6 +90,60 @@ class Progress:
         """The fit has ended, one way or another."""
         if self.context is not None:
             self.context.call_on_fit_task_end(**self.arguments)
+
+
+class UnderWay:
+    """The model of one-versus-rest while its classes are being trained, for callbacks that evaluate it.
+
+    It has the weights that were last asked for of every class, so that classes which are trained one after the other,
+    in threads or side by side make one model. A class of which nothing was heard has weights of zero, with which every
+    fit begins.
+
+    Parameters
+    ----------
+    classes : ndarray
+        All classes, or labels.
+    positives : sequence of int or None
+        Which of them each problem is for; None for a problem over all classes.
+    bias : float
+        The value of the constant column.
+    multilabel : str or None
+        Whether rows have any number of labels, and predictions are "dense" or "sparse" then.
+    intercept : ndarray or None
+        The intercepts of labels that are not learned; zero for the others.
+    """
+
+    def __init__(
+        self,
+        classes: NDArray[Any],
+        positives: Sequence[int | None],
+        bias: float,
+        multilabel: str | None = None,
+        intercept: Floats | None = None,
+    ) -> None:
+        self.classes = classes
+        self.positives = positives
+        self.bias = bias
+        self.multilabel = multilabel
+        self.intercept = intercept
+        self.heard: dict[int | None, Floats] = {}
+
+    def attributes(self, problem: int, weights: Floats) -> dict[str, Any]:
+        """The fitted attributes, with these weights of one of the problems."""
+        self.heard[self.positives[problem]] = weights
+        coef: Any
+        if self.multilabel is None and len(self.positives) == 1:
+            own = weight_rows([weights])
+            coef, intercept = own[:, :-1], self.bias * own[:, -1]
+        else:
+            nothing = np.zeros_like(weights)
+            rows = [self.heard.get(number, nothing) for number in range(len(self.classes))]
+            large = self.multilabel is not None and 8 * len(rows) * len(weights) > LARGE_WEIGHTS
+            coef = Csr.of_rows([row[:-1] for row in rows]).to_scipy() if large else np.array(rows)[:, :-1]
+            intercept = self.bias * np.array([row[-1] for row in rows])
+            if self.intercept is not None:
+                intercept += self.intercept
+        return {"coef_": coef, "intercept_": intercept, "classes_": self.classes, "_multilabel": self.multilabel}
 
 
 def printer(label: str = "") -> Callable[[Report], None]:
