@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator, constraints_but
 from maxmargin.estimators.on_blocks import labels_of
-from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.estimators.progress import STEPS, Lines, Progress
 from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import Model
@@ -337,7 +337,7 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
             self.tol,
             {"X": X, "y": y, "metadata": {"qid": qid, "sample_weight": sample_weight}},
             lambda weights: {"coef_": weights[np.newaxis, :-1], "intercept_": np.zeros(1)},
-            printer() if self.verbose else None,
+            Lines() if self.verbose else None,
         )
 
 

@@ -27,7 +27,7 @@ from maxmargin.estimators.calibration import CalibrationMixin
 from maxmargin.estimators.incremental import IncrementalMixin
 from maxmargin.estimators.multilabel import MultilabelMixin, is_multilabel_target
 from maxmargin.estimators.on_blocks import labels_of
-from maxmargin.estimators.progress import STEPS, Progress, UnderWay, printer
+from maxmargin.estimators.progress import STEPS, Lines, Progress, UnderWay
 from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import Model, Training, indicator_of_scores, labels_of_scores
@@ -493,7 +493,7 @@ class LinearSVC(
                     self.tol,
                     metadata,
                     partial(model.attributes, task),
-                    printer(label) if self.verbose else None,
+                    Lines(label) if self.verbose else None,
                 )
             )
         return progresses

@@ -36,8 +36,8 @@ class Progress:
     attributes : callable
         Turns weights into fitted attributes, for callbacks that evaluate the model on the way. It is called only when
         one of them asks for the model.
-    line : callable or None
-        Receives every report, to print it.
+    lines : Lines or None
+        Prints the reports.
     """
 
     def __init__(
@@ -47,20 +47,20 @@ class Progress:
         tol: float,
         metadata: dict[str, Any],
         attributes: Callable[[Any], dict[str, Any]],
-        line: Callable[[Report], None] | None,
+        lines: Lines | None,
     ) -> None:
         self.context = context
         self.arguments = {"estimator": estimator, **metadata}
         self.tol = tol
         self.attributes = attributes
-        self.line = line
+        self.lines = lines
         self.first_gap: float | None = None
         self.done = 0
 
     @property
     def listens(self) -> bool:
         """Whether anybody wants reports."""
-        return self.context is not None or self.line is not None
+        return self.context is not None or self.lines is not None
 
     def begin(self) -> None:
         """The fit starts."""
@@ -69,8 +69,8 @@ class Progress:
 
     def report(self, report: Report, weights: Any) -> bool:
         """One report; true when a callback wants the fit to stop."""
-        if self.line is not None:
-            self.line(report)
+        if self.lines is not None:
+            self.lines.report(report)
         if self.context is None:
             return False
         if self.first_gap is None:
@@ -88,6 +88,8 @@ class Progress:
 
     def end(self) -> None:
         """The fit has ended, one way or another."""
+        if self.lines is not None:
+            self.lines.end()
         if self.context is not None:
             self.context.call_on_fit_task_end(**self.arguments)
 
@@ -146,6 +148,34 @@ class UnderWay:
         return {"coef_": coef, "intercept_": intercept, "classes_": self.classes, "_multilabel": self.multilabel}
 
 
-def printer(label: str = "") -> Callable[[Report], None]:
-    """Prints every report on a line of its own, after a label."""
-    return lambda report: print(f"{label}{report}")
+class Lines:
+    """Prints the reports of a fit, each on a line of its own after a label, but none that says nothing new.
+
+    A report that shows the same values as the one before is left out, and of several of one epoch the last one is
+    printed: so a line waits for the report that follows it, or for the end.
+    """
+
+    def __init__(self, label: str = "") -> None:
+        self.label = label
+        self.last: Report | None = None
+        self.waits = False
+
+    def report(self, report: Report) -> None:
+        """One more report."""
+        last = self.last
+        if last is not None and not (self.waits and (last.solver, last.epoch) == (report.solver, report.epoch)):
+            self.end()
+            if _values(last) == _values(report):
+                return
+        self.last, self.waits = report, True
+
+    def end(self) -> None:
+        """Print the line that waits."""
+        if self.waits:
+            print(f"{self.label}{self.last}")
+            self.waits = False
+
+
+def _values(report: Report) -> str:
+    """What is told apart of a report."""
+    return f"{report.solver} {report.primal:.6e} {report.dual:.6e} {report.gap:.2e}"

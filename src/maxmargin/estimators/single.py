@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from maxmargin.estimators.base import CertifiedEstimator, seed_of
-from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.estimators.progress import STEPS, Lines, Progress
 from maxmargin.models.model import Model
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.one_class import OneClassProblem
@@ -63,7 +63,7 @@ class SingleProblemEstimator(CertifiedEstimator):
             self.tol,
             told,
             attributes,
-            printer() if self.verbose else None,
+            Lines() if self.verbose else None,
         )
 
     def _start(self, problem: Problem) -> Floats | None:
