@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from numbers import Real
@@ -263,6 +264,9 @@ class Call:
 
     def _found(self, reason: str) -> Solution:
         recorder, state = self.recorder, self.state
+        if not (math.isfinite(state.primal) and math.isfinite(state.dual)):
+            # The core refuses what it finds so; but where nothing at all was found, the bound is the first one still.
+            raise ValueError("nothing finite was found: X was changed during the fit")
         weights, alpha = self.problem.found(state)
         return Solution(
             weights=weights,
