@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator, constraints_but
 from maxmargin.estimators.on_blocks import labels_of
-from maxmargin.estimators.progress import STEPS, Lines, Progress
+from maxmargin.estimators.progress import Progress, follow
 from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import Model
@@ -330,14 +330,10 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
         return points
 
     def _start_callbacks(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Progress:
-        context = self._init_callback_context(max_subtasks=STEPS, sequential_subtasks=True)
-        return Progress(
-            context if hasattr(self, "_skl_callbacks") else None,
+        return follow(
             self,
-            self.tol,
             {"X": X, "y": y, "metadata": {"qid": qid, "sample_weight": sample_weight}},
             lambda weights: {"coef_": weights[np.newaxis, :-1], "intercept_": np.zeros(1)},
-            Lines() if self.verbose else None,
         )
 
 

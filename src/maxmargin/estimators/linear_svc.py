@@ -27,7 +27,7 @@ from maxmargin.estimators.calibration import CalibrationMixin
 from maxmargin.estimators.incremental import IncrementalMixin
 from maxmargin.estimators.multilabel import MultilabelMixin, is_multilabel_target
 from maxmargin.estimators.on_blocks import labels_of
-from maxmargin.estimators.progress import STEPS, Lines, Progress, UnderWay
+from maxmargin.estimators.progress import Progress, UnderWay, follow, follow_classes
 from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import Model, Training, indicator_of_scores, labels_of_scores
@@ -465,38 +465,13 @@ class LinearSVC(
         sample_weight: Any,
         classes: NDArray[Any],
         problems: Sequence[int | None],
-        under_way: UnderWay | None = None,
     ) -> list[Progress]:
-        """One `Progress` per problem; without callbacks they only print. Labels come with their model under way."""
-        several = under_way is not None or len(problems) > 1
-        model = under_way or UnderWay(classes, problems, self._constant())
-        metadata = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        context = self._init_callback_context(
-            max_subtasks=len(problems) if several else STEPS, sequential_subtasks=not several
-        )
-        if several:
-            context.call_on_fit_task_begin(estimator=self, **metadata)
-        if not hasattr(self, "_skl_callbacks"):
-            context = None
-        progresses = []
-        for task, positive in enumerate(problems):
-            label = f"class {classes[positive]}: " if several else ""
-            task_context = (
-                context.subcontext(task_name=label.rstrip(": "), task_id=task, max_subtasks=STEPS)
-                if several and context is not None
-                else context
-            )
-            progresses.append(
-                Progress(
-                    task_context,
-                    self,
-                    self.tol,
-                    metadata,
-                    partial(model.attributes, task),
-                    Lines(label) if self.verbose else None,
-                )
-            )
-        return progresses
+        """One `Progress` per problem; without callbacks they only print."""
+        told = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        under_way = UnderWay(classes, problems, self._constant())
+        if len(problems) > 1:
+            return follow_classes(self, told, under_way)
+        return [follow(self, told, partial(under_way.attributes, 0))]
 
 
 def check_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

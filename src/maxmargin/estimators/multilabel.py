@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.base import seed_of
-from maxmargin.estimators.progress import Progress, UnderWay
+from maxmargin.estimators.progress import Progress, UnderWay, follow_classes
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import Training
 from maxmargin.problems.losses import Floats
@@ -41,7 +41,6 @@ class MultilabelMixin:
     get_params: Any
     _check_starts: Any
     _constant: Any
-    _start_callbacks: Any
     _callback_fit_ctx: Any
     _set: Any
 
@@ -61,8 +60,7 @@ class MultilabelMixin:
             under_way = UnderWay(
                 classes, learned, self._constant(), kind, indicator.constant(weight).astype(np.float64)
             )
-            progresses: list[Progress] = self._start_callbacks(X, Y, weight, classes, learned, under_way)
-            return progresses
+            return follow_classes(self, {"X": X, "y": Y, "metadata": {"sample_weight": weight}}, under_way)
 
         model = train_multilabel(
             Matrix(X),

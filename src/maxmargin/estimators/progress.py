@@ -148,6 +148,41 @@ class UnderWay:
         return {"coef_": coef, "intercept_": intercept, "classes_": self.classes, "_multilabel": self.multilabel}
 
 
+def follow(estimator: Any, told: dict[str, Any], attributes: Callable[[Any], dict[str, Any]]) -> Progress:
+    """Who hears of a fit of one problem: callbacks of its arguments, ``told``, and of its model by ``attributes``."""
+    context = estimator._init_callback_context(max_subtasks=STEPS, sequential_subtasks=True)
+    return Progress(
+        context if hasattr(estimator, "_skl_callbacks") else None,
+        estimator,
+        estimator.tol,
+        told,
+        attributes,
+        Lines() if estimator.verbose else None,
+    )
+
+
+def follow_classes(estimator: Any, told: dict[str, Any], under_way: UnderWay) -> list[Progress]:
+    """Who hears of each problem of one-versus-rest. The task of the whole fit begins here; the estimator ends it."""
+    count = len(under_way.positives)
+    context = estimator._init_callback_context(max_subtasks=count, sequential_subtasks=False)
+    context.call_on_fit_task_begin(estimator=estimator, **told)
+    heard = hasattr(estimator, "_skl_callbacks")
+    progresses = []
+    for task, positive in enumerate(under_way.positives):
+        name = f"class {under_way.classes[positive]}"
+        progresses.append(
+            Progress(
+                context.subcontext(task_name=name, task_id=task, max_subtasks=STEPS) if heard else None,
+                estimator,
+                estimator.tol,
+                told,
+                partial(under_way.attributes, task),
+                Lines(f"{name}: ") if estimator.verbose else None,
+            )
+        )
+    return progresses
+
+
 class Lines:
     """Prints the reports of a fit, each on a line of its own after a label, but none that says nothing new.
 
