@@ -185,4 +185,4 @@ def test_a_file_with_a_strange_calibration_is_refused(change):
     header, tensors = unseal(model_file.to_bytes(model), model_file.ENTRY, "model")
     header["calibration"] |= change
     with pytest.raises(ModelFileError):
-        model_file.Fields(header, tensors).model()
+        model_file.ModelFields(header, tensors).model()

@@ -64,7 +64,7 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
     checkpoint_interval : float, default=60.0
         Seconds of work that may be lost at most (plus one epoch, step or cut).
     verbose : int, default=0
-        1 prints a line per cut.
+        1 prints a line per cut that shows anything new.
 
     Attributes
     ----------

@@ -84,7 +84,7 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of this fit. None means 0: fits are repeatable unless you ask otherwise.
     verbose : int, default=0
-        1 prints a line per report of the solver.
+        1 prints a line per report of the solver that shows anything new.
 
     Attributes
     ----------
