@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from maxmargin.io.blocks import parse_memory
+from maxmargin.io.memory import parse_memory
 
 LOSSES = ("squared_hinge", "hinge")
 

@@ -30,6 +30,44 @@ def imports(path):
             yield from (alias.name for alias in node.names if alias.name.startswith("maxmargin"))
 
 
+#: What `maxmargin` itself may be asked for inside of it; all other names are imported from where they live.
+OF_THE_PACKAGE = {"_core", "__version__"}
+
+
+def detours(path):
+    """The imports of a file that hide which layer they reach: relative ones, and names through the public facade."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level > 0:
+            yield f"from {'.' * node.level}{node.module or ''}"
+        elif isinstance(node, ast.ImportFrom) and node.module == "maxmargin":
+            yield from (
+                f"from maxmargin import {alias.name}" for alias in node.names if alias.name not in OF_THE_PACKAGE
+            )
+        elif isinstance(node, ast.Import):
+            yield from ("import maxmargin" for alias in node.names if alias.name == "maxmargin")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_modules_import_names_from_where_they_live(path):
+    assert list(detours(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("from ..estimators import base", ["from ..estimators"]),
+        ("from . import threads", ["from ."]),
+        ("def late():\n    from maxmargin import LinearSVC, _core", ["from maxmargin import LinearSVC"]),
+        ("import maxmargin as mm", ["import maxmargin"]),
+        ("from maxmargin import _core, __version__\nfrom maxmargin.solvers.solve import solve", []),
+    ],
+)
+def test_a_detour_would_be_found(line, found, tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(line)
+    assert list(detours(path)) == found
+
+
 def layer_of(name):
     parts = name.split(".")
     return parts[1] if len(parts) > 1 and parts[1] in LEVEL else None

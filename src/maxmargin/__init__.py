@@ -55,7 +55,7 @@ _HOMES = {
     "Auto": "maxmargin.solvers.auto",
     "BinaryProblem": "maxmargin.problems.binary",
     "Blocks": "maxmargin.io.blocks",
-    "BlocksError": "maxmargin.io.blocks",
+    "BlocksError": "maxmargin.io.manifest",
     "Certificate": "maxmargin.problems.certificate",
     "ConfusionDisplay": "maxmargin.plots.confusion",
     "CuttingPlane": "maxmargin.solvers.cutting_plane",

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import scale
 
 from maxmargin import LinearSVC, LinearSVCCV, load_model, save_model
-from maxmargin.io.model_file import ModelFileError
+from maxmargin.io.fields import ModelFileError
 from maxmargin.models.calibration import CALIBRATIONS, Calibration, calibration_of, fit_calibration
 from maxmargin.models.model import Model
 
@@ -185,4 +185,4 @@ def test_a_file_with_a_strange_calibration_is_refused(change):
     header, tensors = unseal(model_file.to_bytes(model), model_file.ENTRY, "model")
     header["calibration"] |= change
     with pytest.raises(ModelFileError):
-        model_file.Fields(header, tensors).model()
+        model_file.ModelFields(header, tensors).model()

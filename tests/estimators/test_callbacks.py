@@ -4,9 +4,12 @@ import subprocess
 import sys
 import textwrap
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from scipy.sparse import issparse
 from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import GridSearchCV
@@ -81,6 +84,116 @@ def test_callbacks_work_for_one_versus_rest_in_threads():
     assert names[-1] == "fit"
 
 
+def models_of(recorder):
+    """The models that callbacks saw at the steps of each class, in their order."""
+    return [event[2] for event in recorder.events if event[:2] == ("end", "step to tol")]
+
+
+def changes_of(models):
+    """The classes whose weights changed from each model to the next."""
+    return [np.flatnonzero(np.any(b.coef_ != a.coef_, axis=1)) for a, b in pairwise(models)]
+
+
+@pytest.mark.parametrize("solver", ["auto", "dcd"])
+def test_callbacks_see_the_weights_of_the_class_under_way(solver):
+    X, y = load_digits(return_X_y=True)
+    recorder = Recorder()
+    model = LinearSVC("hinge", C=0.01, tol=1e-5, solver=solver).set_callbacks(recorder).fit(X / 16, y)
+    models = models_of(recorder)
+    assert all(seen.coef_.shape == model.coef_.shape for seen in models)
+    # One class after the other changes, from zero, to the weights that the fit ends with.
+    assert np.count_nonzero(np.any(models[0].coef_ != 0, axis=1)) == 1
+    changes = changes_of(models)
+    assert {len(change) for change in changes} == {0, 1}
+    order = np.concatenate(changes).tolist()
+    assert order == sorted(order)
+    assert set(order) >= set(range(1, 10))
+    np.testing.assert_allclose(models[-1].coef_, model.coef_)
+    np.testing.assert_allclose(models[-1].intercept_, model.intercept_)
+    assert models[-1].score(X / 16, y) == model.score(X / 16, y)
+
+
+def test_callbacks_see_the_weights_of_classes_in_threads():
+    X, y = load_digits(return_X_y=True)
+    recorder = Recorder()
+    model = LinearSVC("hinge", C=0.01, tol=1e-5, n_jobs=2).set_callbacks(recorder).fit(X / 16, y)
+    models = models_of(recorder)
+    for k, own in enumerate(model.coef_):  # threads may tell of their steps in any order
+        assert any(np.allclose(seen.coef_[k], own) for seen in models)
+    # The last step of all knows the last steps of all classes, but of the one that may come at the same moment.
+    assert np.count_nonzero(np.all(np.isclose(models[-1].coef_, model.coef_), axis=1)) >= 9
+
+
+def test_callbacks_see_the_weights_of_classes_that_are_swept_together():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((400, 3000), density=0.01, rng=rng, format="csr")
+    y = rng.integers(0, 5, 400)
+    recorder = Recorder()
+    model = LinearSVC("hinge", C=10.0, tol=1e-8).set_callbacks(recorder).fit(X, y)
+    assert all(solver.startswith("joint") for solver in model.solver_used_)
+    models = models_of(recorder)
+    order = np.concatenate(changes_of(models)).tolist()
+    assert order != sorted(order)  # no class waits for the end of another
+    np.testing.assert_allclose(models[-1].coef_, model.coef_)
+    assert models[-1].score(X, y) == model.score(X, y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("large", [False, True])
+def test_callbacks_see_the_labels_of_an_indicator_matrix(form, large, monkeypatch):
+    monkeypatch.setattr("maxmargin.estimators.progress.LARGE_WEIGHTS", 0 if large else 1 << 28)
+    X, y = load_digits(return_X_y=True)
+    Y = np.column_stack([y % 2, y > 4, np.ones_like(y), np.zeros_like(y)])
+    recorder = Recorder()
+    with pytest.warns(UserWarning, match="have the same value in all rows"):
+        model = LinearSVC("hinge", C=0.01, tol=1e-5).set_callbacks(recorder).fit(X / 16, form(Y))
+    models = models_of(recorder)
+    assert issparse(models[-1].coef_) == large
+    assert issparse(models[-1].predict(X)) == (form is sp.csr_array)
+    np.testing.assert_allclose(models[-1].decision_function(X), model.decision_function(X))
+    first = models[0].predict(X)
+    assert np.all((first.toarray() if issparse(first) else first)[:, 1:] == [0, 1, 0])
+
+
+def test_callbacks_see_classes_again_after_a_fit_of_labels():
+    X, y = load_digits(return_X_y=True)
+    model = LinearSVC("hinge", C=0.01)
+    model.fit(X / 16, np.column_stack([y % 2, y > 4]))
+    recorder = Recorder()
+    model.set_callbacks(recorder).fit(X / 16, y)
+    assert models_of(recorder)[-1].predict(X).ndim == 1
+
+
+def test_no_model_is_made_for_callbacks_that_do_not_ask_for_one(monkeypatch):
+    class Counter:
+        steps = 0
+
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context):
+            self.steps += 1
+
+    made = []
+    monkeypatch.setattr("maxmargin.estimators.progress.UnderWay.attributes", lambda *_: made.append(1))
+    X, y = load_digits(return_X_y=True)
+    counter = Counter()
+    LinearSVC("hinge", C=0.01).set_callbacks(counter).fit(X / 16, y)
+    assert counter.steps > 20
+    assert made == []
+
+
+def test_scoring_monitor_follows_every_class():
+    X, y = load_digits(return_X_y=True)
+    monitor = ScoringMonitor(scoring="accuracy")
+    model = LinearSVC("hinge", C=0.01, tol=1e-5).set_callbacks(monitor).fit(X / 16, y)
+    scores = [entry["accuracy"] for entry in monitor.get_logs().data]
+    assert len(scores) > 100
+    assert scores[0] < 0.5
+    assert scores[-1] == pytest.approx(model.score(X / 16, y), abs=1e-3)
+
+
 def test_scoring_monitor_follows_the_fit():
     X, y = load_breast_cancer(return_X_y=True)
     monitor = ScoringMonitor(scoring="accuracy")
@@ -101,11 +214,12 @@ def test_progress_bar_propagates_from_a_search(capfd):
     assert "LinearSVC - fit" in capfd.readouterr().out
 
 
-def test_verbose_prints_a_readable_line_per_report(capsys):
+def test_verbose_prints_readable_lines(capsys):
     X, y = random_problem()
     model = LinearSVC("hinge", verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(model.history_)
+    assert 1 <= len(lines) <= len(model.history_)
+    assert lines[-1] == str(model.history_[-1])
     for word in ("epoch", "primal", "dual", "gap", "active"):
         assert word in lines[0]
 

@@ -8,7 +8,16 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC as Theirs
 
-from maxmargin import BinaryProblem, DualCoordinateDescent, LinearSVC, SequentialDual, load_model, save_model
+from maxmargin import (
+    Auto,
+    BinaryProblem,
+    DualCoordinateDescent,
+    LinearSVC,
+    LinearSVR,
+    SequentialDual,
+    load_model,
+    save_model,
+)
 from maxmargin.problems.losses import LOSSES
 from maxmargin.solvers.methods import SOLVERS, solvers_for
 
@@ -167,6 +176,18 @@ def test_dual_that_contradicts_the_solver_is_refused(loss):
             with pytest.raises(ValueError, match=f"dual={not right} contradicts solver=.*use dual='auto'") as error:
                 LinearSVC(loss, solver=solver, dual=not right).fit(X, y)
             assert ("dual variables" if right else "weights") in str(error.value)
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC, LinearSVR])
+@pytest.mark.parametrize("dual", [True, False])
+def test_dual_never_overrides_an_object(estimator, dual):
+    X, y = random_problem(rows=30)
+    with pytest.raises(ValueError, match=f"dual={dual} contradicts solver=Auto.dual={not dual}.*use dual='auto'"):
+        estimator(solver=Auto(dual=not dual), dual=dual).fit(X, y)
+    side = DUAL if dual else PRIMAL
+    for solver in (Auto(dual=dual, shrinking=False), Auto(shrinking=False)):
+        assert used(estimator(solver=solver, dual=dual).fit(X, y)) <= side
+    assert used(estimator(solver=Auto(dual=dual), dual="auto").fit(X, y)) <= side
 
 
 @pytest.mark.parametrize("dual", ["yes", None, 2])

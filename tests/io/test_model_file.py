@@ -19,8 +19,9 @@ from safetensors.numpy import load, save
 from sklearn.datasets import load_iris
 
 from maxmargin import LinearSVC, load_model, save_model
+from maxmargin.io.fields import ModelFileError
 from maxmargin.io.files import atomic_write
-from maxmargin.io.model_file import ENTRY, ModelFileError, from_bytes, to_bytes
+from maxmargin.io.model_file import ENTRY, from_bytes, to_bytes
 from maxmargin.io.sealed import checksum
 from tests.conftest import random_problem
 

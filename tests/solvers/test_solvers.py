@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -303,8 +305,8 @@ def test_an_exception_in_a_callback_comes_out(solver):
         ({"time_limit": 0.0}, "time_limit must be"),
         ({"start": np.ones(3)}, "alpha must hold 60 finite numbers"),
         ({"start": np.full(60, np.nan)}, "alpha must hold 60 finite numbers"),
-        ({"report_passes": 0.0}, "report_passes must be positive"),
-        ({"report_seconds": -1.0}, "report_seconds must be positive"),
+        ({"report_passes": 0.0}, "report_passes must be a positive number, not 0.0"),
+        ({"report_seconds": -1.0}, "report_seconds must be a positive number, not -1.0"),
         ({"n_jobs": 0}, "n_jobs=0 has no meaning"),
     ],
 )
@@ -312,6 +314,46 @@ def test_bad_options_are_refused_with_a_message(options, message):
     X, y = random_problem()
     with pytest.raises(ValueError, match=message):
         solve(BinaryProblem(X, y), **options)
+
+
+@pytest.mark.parametrize("value", ["x", "1", np.nan, -1.0, -np.inf, True, [1.0], 1j])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tol", "a number >= 0"),
+        ("max_iter", "a whole number from 1 on"),
+        ("time_limit", "a positive number"),
+        ("seed", "a whole number from 0 on"),
+        ("report_passes", "a positive number"),
+        ("report_seconds", "a positive number"),
+        ("keep_seconds", "a positive number"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_named_with_its_value_and_what_is_expected(name, expected, value):
+    X, y = random_problem()
+    with pytest.raises(ValueError, match=f"^{name} must be {expected}.*, not {re.escape(repr(value))}$"):
+        solve(BinaryProblem(X, y), **{name: value})
+
+
+@pytest.mark.parametrize("value", ["2", 1.5, np.nan, True])
+def test_a_number_of_threads_that_makes_no_sense_is_refused(value):
+    X, y = random_problem()
+    with pytest.raises(ValueError, match=f"n_jobs={value!r} has no meaning; use a positive number"):
+        solve(BinaryProblem(X, y), n_jobs=value)
+
+
+def test_other_words_for_pack_are_refused():
+    X, y = random_problem()
+    with pytest.raises(ValueError, match="pack must be True or False, not 'no'"):
+        solve(BinaryProblem(X, y), pack="no")
+
+
+def test_limits_may_be_numbers_of_numpy():
+    X, y = random_problem()
+    limits = {"tol": np.float32(1e-3), "max_iter": np.int32(100), "time_limit": np.float32(9), "seed": np.uint8(3)}
+    reports = {"report_passes": np.int64(2), "report_seconds": np.float64(0.5), "keep_seconds": np.int16(4)}
+    assert solve(BinaryProblem(X, y), n_jobs=np.int64(1), pack=np.True_, **limits, **reports).converged
+    assert solve(BinaryProblem(X, y), max_iter=100.0, tol=np.inf).converged
 
 
 @pytest.mark.parametrize("C", [1e-60, 1e60])

@@ -9,6 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import (
     BinaryProblem,
+    CuttingPlane,
+    DualCoordinateDescent,
     LinearRankSVM,
     LinearRankSVMCV,
     LinearSVC,
@@ -298,6 +300,7 @@ def test_what_does_not_stream_says_what_it_needs(stream):
         (LinearSVC(penalty="l1"), "penalty=.l1. over blocks needs rows that fit"),
         (LinearSVC(checkpoint="here"), "a checkpoint over blocks needs"),
         (LinearSVC(solver="avsf"), "solver='avsf' does not stream"),
+        (LinearSVC(solver=DualCoordinateDescent(epsilon=0.1)), "epsilon=0.1 of solver='dcd' does not stream"),
         (LinearSVC("hinge", solver="pegasos"), "solver='pegasos' does not stream"),
         (LinearSVC(solver="eg", multi_class="crammer_singer"), "use 'auto' or 'sdm'"),
         (OneClassSVM(), "OneClassSVM over blocks needs rows that fit"),
@@ -305,9 +308,11 @@ def test_what_does_not_stream_says_what_it_needs(stream):
         with pytest.raises(ValueError, match=message):
             model.fit(blocks)
     wide = stream(sparse.eye(1100, 1100, format="csr"), np.arange(1100) % 2)
-    for model in (LinearSVC(solver="newton"), LinearSVC(dual=False)):
-        with pytest.raises(ValueError, match="takes up to 1024 features"):
+    for model, instead in ((LinearSVC(solver="newton"), "solver='dcd'"), (LinearSVC(dual=False), "dual='auto'")):
+        with pytest.raises(ValueError, match=f"takes up to 1024 features.*use {instead}"):
             model.fit(wide)
+    with pytest.raises(ValueError, match=r"epsilon=0\.1 of solver='cutting_plane' does not stream"):
+        LinearRankSVM(solver=CuttingPlane(epsilon=0.1)).fit(blocks)
 
 
 def test_wrong_sizes_and_labels_are_named(stream):

@@ -11,6 +11,7 @@
 
 #include "numeric/simd.hpp"
 #include "one_class/free_face.hpp"
+#include "one_class/numbers_only.hpp"
 #include "one_class/state.hpp"
 #include "rows/rows.hpp"
 #include "run/monitor.hpp"
@@ -86,17 +87,23 @@ class RowList {
         scores_.resize(size());
         if (lengths_.empty()) {
             measure();
-            return;
+        } else {
+            rows_.with_view([&](const auto& view) {
+                for (std::size_t k = 0; k < size(); ++k) {
+                    scores_[k] = view.dot(row(k), w.data());
+                }
+            });
         }
-        rows_.with_view([&](const auto& view) {
-            for (std::size_t k = 0; k < size(); ++k) {
-                scores_[k] = view.dot(row(k), w.data());
-            }
-        });
+        double zero = 0.0;
+        for (const double score : scores_) {
+            zero += score - score;
+        }
+        require_numbers(zero);
     }
     // `w` becomes the reference of rows whose scores at it are known.
     void begin_reference(const std::vector<double>& w) { references_.push_back(w); }
     void set_score(std::size_t k, double score) {
+        require_numbers(score - score);
         scores_[k] = score;
         reference_of_[k] = static_cast<unsigned char>(references_.size() - 1);
     }
@@ -117,7 +124,7 @@ class RowList {
             }
         });
         const bool is_all = low == -infinity && high == infinity;
-        if ((below > s || below + at < s) && !is_all) {
+        if ((below > s || below + at < s || between.empty()) && !is_all) {
             return false;
         }
         std::sort(between.begin(), between.end(), [this](RowIndex a, RowIndex b) {
@@ -159,9 +166,12 @@ class RowList {
             balls.push_back(ball_around(reference, w));
         }
         std::vector<double> values(size());
+        double zero = 0.0;
         for (std::size_t k = 0; k < size(); ++k) {
             values[k] = balls[reference_of_[k]].factor * scores_[k];
+            zero += values[k] - values[k];
         }
+        require_numbers(zero);
         return values;
     }
 

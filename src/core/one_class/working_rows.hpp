@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <stdexcept>
 #include <vector>
 
 #include "numeric/numbers.hpp"
 #include "numeric/simd.hpp"
 #include "numeric/twofold.hpp"
 #include "one_class/free_face.hpp"
+#include "one_class/numbers_only.hpp"
 #include "rows/row_source.hpp"
 #include "run/monitor.hpp"
 
@@ -51,9 +51,7 @@ class WorkingRows {
         for (const WorkingRow& member : members) {
             zero += member.score - member.score;
         }
-        if (zero != 0.0) {
-            throw std::invalid_argument("a score is no longer a finite number: X was changed during the fit");
-        }
+        require_numbers(zero);
         find_offset();
         return !monitor_.poll(work);
     }

@@ -94,6 +94,16 @@ class Classify:
             data.X, self.labels, len(self.classes), class_weight=self.class_weight, classes=self.classes, **self.what
         )
 
+    @property
+    def targets(self) -> Any:
+        """The label of each row."""
+        return self.classes[self.labels]
+
+    def path_options(self) -> dict[str, Any]:
+        """What ``svm_path`` needs beside rows and targets."""
+        own = {"penalty": self.what["penalty"], "multi_class": self.what["multi_class"]}
+        return {**own, "class_weight": self.class_weight, **_margin_options(self)}
+
     def folds(self, count: int, seed: int) -> list[Any]:
         """Parts with their share of every class."""
         from maxmargin.training.cross_validation import check_count, fold_numbers, folds_of
@@ -131,7 +141,12 @@ class Rank:
         self.data, self.given = data, given
         self.options = {name: given[name] for name in ("solver", "tol", "max_iter")}
         assert data.y is not None
+        self.targets = data.y
         self.task = Ranking(Matrix.of(data.X), data.y, data.qid)
+
+    def path_options(self) -> dict[str, Any]:
+        """What ``svm_path`` needs beside rows and targets."""
+        return {"task": "rank", "qid": self.data.qid, **self.options}
 
     def folds(self, count: int, seed: int) -> list[Any]:
         """Parts of whole queries, or of rows where there are none."""
@@ -162,9 +177,9 @@ class Regress:
         from maxmargin.training.tasks import Regression
 
         self.data, self.given = data, given
-        self.y = numbers_of(data, name)
+        self.targets = numbers_of(data, name)
         self.what = {"loss": given["loss"], "epsilon": given["epsilon"]}
-        self.task = Regression(Matrix.of(data.X), self.y, **self.what, **intercept_options(given))
+        self.task = Regression(Matrix.of(data.X), self.targets, **self.what, **intercept_options(given))
         self.options = {
             "solver": self._method(),
             "tol": given["tol"],
@@ -184,6 +199,10 @@ class Regress:
             penalize_bias=not self.given["no_penalize_intercept"],
             shrinking=not self.given["no_shrinking"],
         )
+
+    def path_options(self) -> dict[str, Any]:
+        """What ``svm_path`` needs beside rows and targets."""
+        return {"task": "regression", "epsilon": self.what["epsilon"], **_margin_options(self)}
 
     @staticmethod
     def text(score: float) -> str:
@@ -205,6 +224,18 @@ class Regress:
 
 
 Job = Classify | Rank | Regress
+
+
+def _margin_options(job: Classify | Regress) -> dict[str, Any]:
+    """The options of ``svm_path`` for problems of one loss and an intercept."""
+    given = job.given
+    return {
+        "loss": job.what["loss"],
+        "fit_intercept": not given["no_intercept"],
+        "penalize_intercept": not given["no_penalize_intercept"],
+        "intercept_scaling": given["intercept_scaling"],
+        **job.options,
+    }
 
 
 def prepare(context: click.Context, given: dict[str, Any]) -> None:

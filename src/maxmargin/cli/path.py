@@ -67,12 +67,12 @@ def path(context: click.Context, /, data: str, Cs: tuple[tuple[float, ...], ...]
         # The first C of an automatic path comes from products that only scipy's matrices have.
         found = svm_path(
             loaded.X.to_scipy() if hasattr(loaded.X, "to_scipy") else loaded.X,
-            *_labels(job),
+            job.targets,
             Cs=values or "auto",
             time_limit=given["time_limit"],
             n_jobs=given["jobs"],
             callback=on_model,
-            **_options(job),
+            **job.path_options(),
         )
     fields = _fields(found, shares, job, time.perf_counter() - start)
     _draw(given["plot"], found, loaded.feature_names, bool(loaded.source.get("zero_based", True)))
@@ -80,38 +80,6 @@ def path(context: click.Context, /, data: str, Cs: tuple[tuple[float, ...], ...]
     if not fields["converged"]:
         output.say("The tolerance was not reached for every C; raise --max-iter or --time-limit, or scale the columns.")
     return 0 if fields["converged"] else 1
-
-
-def _labels(job: Job) -> tuple[Any]:
-    from maxmargin.cli.jobs import Classify, Regress
-
-    if isinstance(job, Classify):
-        return (job.classes[job.labels],)
-    return (job.y if isinstance(job, Regress) else job.data.y,)
-
-
-def _options(job: Job) -> dict[str, Any]:
-    """The options of ``svm_path``."""
-    from maxmargin.cli.jobs import Rank, Regress
-
-    if isinstance(job, Rank):
-        return {"task": "rank", "qid": job.data.qid, **job.options}
-    given = job.given
-    options = {
-        "loss": job.what["loss"],
-        "fit_intercept": not given["no_intercept"],
-        "penalize_intercept": not given["no_penalize_intercept"],
-        "intercept_scaling": given["intercept_scaling"],
-        **job.options,
-    }
-    if isinstance(job, Regress):
-        return {"task": "regression", "epsilon": job.what["epsilon"], **options}
-    return {
-        "penalty": job.what["penalty"],
-        "multi_class": job.what["multi_class"],
-        "class_weight": job.class_weight,
-        **options,
-    }
 
 
 def _fields(found: Path, shares: list[float], job: Job, seconds: float) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from maxmargin.dask.inputs import blocks_of, column_names, is_distributed
 from maxmargin.dask.lazy import map_rows, predictions
 from maxmargin.estimators import linear_svr
 from maxmargin.estimators.base import seed_of
+from maxmargin.estimators.progress import follow
 from maxmargin.models.model import NO_CLASSES, Model
 from maxmargin.problems.regression import LARGEST_TARGET, regression_loss
 from maxmargin.solvers.block import Block, Learning
@@ -101,7 +102,8 @@ class LinearSVR(linear_svr.LinearSVR):
                 deadline=deadline,
                 seed=seed_of(self.random_state),
                 listeners=[
-                    self._progress(
+                    follow(
+                        self,
                         {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
                         lambda weights: {"coef_": weights[:-1], "intercept_": bias * weights[-1:]},
                     )

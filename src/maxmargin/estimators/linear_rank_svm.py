@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.estimators.base import BoundedDecisionMixin, CertifiedEstimator, constraints_but
 from maxmargin.estimators.on_blocks import labels_of
-from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.estimators.progress import Progress, follow
 from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import Model
@@ -64,7 +64,7 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
     checkpoint_interval : float, default=60.0
         Seconds of work that may be lost at most (plus one epoch, step or cut).
     verbose : int, default=0
-        1 prints a line per cut.
+        1 prints a line per cut that shows anything new.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
             max_iter=self.max_iter,
             start=points,
             time_limit=deadline.left(later),
-            callback=progress.report,
+            callback=progress.report if progress.listens else None,
             n_jobs=self.n_jobs,
         )
         model = Model.of_ranking(problem, solution, self.get_params(deep=False))
@@ -330,14 +330,10 @@ class LinearRankSVM(BoundedDecisionMixin, CertifiedEstimator):
         return points
 
     def _start_callbacks(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Progress:
-        context = self._init_callback_context(max_subtasks=STEPS, sequential_subtasks=True)
-        return Progress(
-            context if hasattr(self, "_skl_callbacks") else None,
+        return follow(
             self,
-            self.tol,
             {"X": X, "y": y, "metadata": {"qid": qid, "sample_weight": sample_weight}},
             lambda weights: {"coef_": weights[np.newaxis, :-1], "intercept_": np.zeros(1)},
-            printer() if self.verbose else None,
         )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial, update_wrapper
-from types import MethodType, SimpleNamespace
+from collections.abc import Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.linear_model._base import SparseCoefMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Hidden, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -24,14 +23,14 @@ from maxmargin.estimators.base import (
     finite_rows,
     seed_of,
 )
+from maxmargin.estimators.calibration import CalibrationMixin
 from maxmargin.estimators.incremental import IncrementalMixin
 from maxmargin.estimators.multilabel import MultilabelMixin, is_multilabel_target
 from maxmargin.estimators.on_blocks import labels_of
-from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.estimators.progress import Progress, UnderWay, follow, follow_classes
 from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
-from maxmargin.models.calibration import CALIBRATIONS, Calibration, fit_calibration
-from maxmargin.models.model import Model, Training, indicator_of_scores, labels_of_scores, weight_rows
+from maxmargin.models.model import Model, Training, indicator_of_scores, labels_of_scores
 from maxmargin.problems.losses import LOSSES, Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.problems.regulariser import REGULARISERS
@@ -41,38 +40,19 @@ from maxmargin.solvers.methods import SOLVERS
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.checkpoint import INTERVAL
 from maxmargin.training.classification import MULTI_CLASS, choose_method, measure_of, problems_of, train_classifier
-from maxmargin.training.folds import fold_groups, group_of
 from maxmargin.training.labels import encode_labels
-from maxmargin.training.streaming import classes_of, loaded, must_load, train_classifier_on_blocks
-from maxmargin.training.tasks import Classification
+from maxmargin.training.streaming import classes_of, loaded, train_classifier_on_blocks
 from maxmargin.training.weights import row_weights
-
-#: The gap that folds need for a calibration, in units of that of the fit.
-FOLD_TOL = 30.0
-
-
-class _OnceCalibrated:
-    """A method that a model has once it is calibrated; before that it is missing, with advice as the cause."""
-
-    def __init__(self, method: Callable[..., Floats]) -> None:
-        self.method = method
-        update_wrapper(self, method)  # type: ignore[arg-type]
-
-    def __get__(self, estimator: Any, owner: Any = None) -> Any:
-        if estimator is None:
-            return self.method
-        if not hasattr(estimator, "calibration_"):
-            raise AttributeError(
-                f"{type(estimator).__name__!r} object has no attribute {self.method.__name__!r}"
-            ) from AttributeError(
-                "this model has no probabilities; use LinearSVCCV(calibrate='sigmoid'), or calibrated(X, y) instead of "
-                "fit"
-            )
-        return MethodType(self.method, estimator)
 
 
 class LinearSVC(
-    IncrementalMixin, MultilabelMixin, SparseCoefMixin, ClassifierMixin, BoundedDecisionMixin, CertifiedEstimator
+    IncrementalMixin,
+    MultilabelMixin,
+    CalibrationMixin,
+    SparseCoefMixin,
+    ClassifierMixin,
+    BoundedDecisionMixin,
+    CertifiedEstimator,
 ):
     """Linear support vector classifier, trained to a certified duality gap.
 
@@ -143,7 +123,7 @@ class LinearSVC(
     random_state : int, RandomState instance or None, default=None
         Seed of this fit. None means 0: fits are repeatable unless you ask otherwise.
     verbose : int, default=0
-        1 prints a line per report of the solver.
+        1 prints a line per report of the solver that shows anything new.
 
     Attributes
     ----------
@@ -207,11 +187,7 @@ class LinearSVC(
     class_weight: dict[Any, float] | str | None
 
     classes_: NDArray[Any]
-    calibration_: Calibration
     n_support_: NDArray[np.intp]
-
-    #: Where `calibrated` gets the matrix and the labels of a fit from.
-    _shared: list[Any] | None = None
 
     def __init__(
         self,
@@ -403,126 +379,6 @@ class LinearSVC(
             return labels
         return labels_of_scores(scores, self.classes_)
 
-    @_OnceCalibrated
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes, for a model that was calibrated.
-
-        By ``LinearSVCCV(calibrate=...)``, or `calibrated`. They come from scores of rows that were left out.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``; rows add up to 1.
-        """
-        return self.calibration_.probabilities(self._scores(X))
-
-    @_OnceCalibrated
-    def predict_log_proba(self, X: Any) -> Floats:
-        """The logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    def calibrated(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        method: str = "sigmoid",
-        cv: Any = 3,
-        groups: ArrayLike | None = None,
-    ) -> LinearSVC:
-        """Fit, and fit probabilities to scores of rows left out.
-
-        The folds share one matrix and start from the solution of the fit of all rows, less the variables of the fold.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array of shape (n_samples,)
-            Labels.
-        sample_weight : array of shape (n_samples,), default=None
-            Weight of each row, in training and in the fit of the probabilities.
-        method : {"sigmoid", "isotonic", "temperature"}, default="sigmoid"
-            How scores become probabilities.
-        cv : int, splitter or iterable, default=3
-            The folds, as in scikit-learn; every row should be left out once.
-        groups : array of shape (n_samples,), default=None
-            Groups of rows for splitters that want them.
-
-        Returns
-        -------
-        LinearSVC
-            The estimator itself, fitted, with ``predict_proba``.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from maxmargin import LinearSVC
-        >>> X, y = load_iris(return_X_y=True)
-        >>> LinearSVC().calibrated(X, y).predict_proba(X[:1]).shape
-        (1, 3)
-        """
-        if method not in CALIBRATIONS:
-            raise ValueError(f"method={method!r} is unknown; choose from {list(CALIBRATIONS)}")
-        if is_multilabel_target(y):
-            raise ValueError("calibrated needs one label for each row; y is an indicator matrix of several labels")
-        X, y, sample_weight, _ = must_load("a calibration", X, y, sample_weight)
-        shared: list[Any] = []
-        self._shared = shared
-        try:
-            self.fit(X, y, sample_weight)
-        finally:
-            del self._shared
-        matrix, labels = shared  # with its norms and its packed copy the matrix serves the folds as well
-        classes = self.classes_
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        task = Classification(
-            matrix,
-            labels,
-            len(classes),
-            multi_class=self.multi_class,
-            loss=self.loss,
-            bias=self._constant(),
-            penalize_bias=self.penalize_intercept,
-            penalty=self.penalty,
-            weights=weight,
-            class_weight=self.class_weight,
-            classes=classes,
-        )
-        starts = self._starts_of(self.dual_coef_)
-        if self.multi_class == "ovr" and self.penalty == "l2" and measure_of(self.solver) is None:
-            # Newton's method starts from weights, coordinate descent from variables.
-            weights = np.column_stack([self.coef_, self.intercept_ / (task.bias or 1.0)])
-            starts = [SimpleNamespace(alpha=alpha, weights=own) for alpha, own in zip(starts, weights, strict=True)]
-        held_out = np.full((len(labels), task.columns), np.nan)
-        folds = list(check_cv(cv, labels, classifier=True).split(matrix.X, classes[labels], groups))
-        tasks = [task.on(np.bincount(train, minlength=len(labels)).astype(np.float64)) for train, _ in folds]
-        options: dict[str, Any] = {
-            # Two or three numbers are fitted to all scores, of which none has to be exact.
-            "tol": FOLD_TOL * self.tol,
-            "max_iter": self.max_iter,
-            "pack": self.pack,
-            "seed": seed_of(self.random_state),
-            "n_jobs": count_threads(self.n_jobs),
-        }
-        solvers = [self.solver_used_] if isinstance(self.solver_used_, str) else self.solver_used_
-        for group in fold_groups(tasks, self._method()):
-            own = [tasks[fold] for fold in group]
-            known = [starts if len(each.present) == len(classes) else None for each in own]
-            solved = group_of(own, self._method()).begin(self.C, known, solvers, **options)
-            for fold, its_task, found in zip(group, own, solved, strict=True):
-                test = folds[fold][1]
-                held_out[test] = its_task.scores(found, test)
-        self.calibration_ = fit_calibration(method, held_out, labels, len(classes), weight)
-        return self
-
     def to_sklearn(self) -> Any:
         """The fitted model as scikit-learn's own ``LinearSVC``, with the same predictions.
 
@@ -609,42 +465,13 @@ class LinearSVC(
         sample_weight: Any,
         classes: NDArray[Any],
         problems: Sequence[int | None],
-        several: bool = False,
     ) -> list[Progress]:
         """One `Progress` per problem; without callbacks they only print."""
-        several = several or len(problems) > 1
-        metadata = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        context = self._init_callback_context(
-            max_subtasks=len(problems) if several else STEPS, sequential_subtasks=not several
-        )
-        if several:
-            context.call_on_fit_task_begin(estimator=self, **metadata)
-        if not hasattr(self, "_skl_callbacks"):
-            context = None
-        progresses = []
-        for task, positive in enumerate(problems):
-            label = f"class {classes[positive]}: " if several else ""
-            task_context = (
-                context.subcontext(task_name=label.rstrip(": "), task_id=task, max_subtasks=STEPS)
-                if several and context is not None
-                else context
-            )
-            progresses.append(
-                Progress(
-                    task_context,
-                    self,
-                    self.tol,
-                    metadata,
-                    partial(self._attributes_of, classes=classes) if not several else None,
-                    printer(label) if self.verbose else None,
-                )
-            )
-        return progresses
-
-    def _attributes_of(self, weights: Floats, classes: NDArray[Any]) -> dict[str, Any]:
-        rows = weight_rows([weights])
-        bias = self.intercept_scaling if self.fit_intercept else 0.0
-        return {"coef_": rows[:, :-1], "intercept_": bias * rows[:, -1], "classes_": classes}
+        told = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        under_way = UnderWay(classes, problems, self._constant())
+        if len(problems) > 1:
+            return follow_classes(self, told, under_way)
+        return [follow(self, told, partial(under_way.attributes, 0))]
 
 
 def check_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from maxmargin.estimators.base import constraints_but, seed_of
 from maxmargin.estimators.on_blocks import labels_of
+from maxmargin.estimators.progress import follow
 from maxmargin.estimators.single import SingleProblemEstimator
 from maxmargin.io.blocks import Blocks
 from maxmargin.io.files import PathLike
@@ -83,7 +84,7 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of this fit. None means 0: fits are repeatable unless you ask otherwise.
     verbose : int, default=0
-        1 prints a line per report of the solver.
+        1 prints a line per report of the solver that shows anything new.
 
     Attributes
     ----------
@@ -227,7 +228,8 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         """Train on rows that are read block by block."""
         self._take_blocks(blocks)
         bias = self.intercept_scaling if self.fit_intercept else 0.0
-        progress = self._progress(
+        progress = follow(
+            self,
             {"X": blocks, "y": y, "metadata": {"sample_weight": sample_weight}},
             lambda weights: {"coef_": weights[:-1], "intercept_": bias * weights[-1:]},
         )

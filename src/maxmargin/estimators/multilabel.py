@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.base import seed_of
+from maxmargin.estimators.progress import Progress, UnderWay, follow_classes
 from maxmargin.io.files import PathLike
 from maxmargin.models.model import Training
 from maxmargin.problems.losses import Floats
@@ -38,7 +40,7 @@ class MultilabelMixin:
     dual_coef_: Any
     get_params: Any
     _check_starts: Any
-    _start_callbacks: Any
+    _constant: Any
     _callback_fit_ctx: Any
     _set: Any
 
@@ -51,6 +53,15 @@ class MultilabelMixin:
         classes = np.arange(Y.shape[1])
         indicator = Indicator.of_matrix(Y)
         warn_of_constant_labels(indicator, weight)
+        kind = "sparse" if issparse(Y) else "dense"
+
+        def listeners(learned: list[int]) -> Sequence[Progress]:
+            # A label that is not learned has a score of +1 or -1.
+            under_way = UnderWay(
+                classes, learned, self._constant(), kind, indicator.constant(weight).astype(np.float64)
+            )
+            return follow_classes(self, {"X": X, "y": Y, "metadata": {"sample_weight": weight}}, under_way)
+
         model = train_multilabel(
             Matrix(X),
             indicator,
@@ -61,7 +72,7 @@ class MultilabelMixin:
             sample_weight=weight,
             solver=method,
             dual_coef=self.dual_coef_ if self._check_starts(Y.shape[1], X.shape[0]) else None,
-            listeners=lambda learned: self._start_callbacks(X, Y, weight, classes, learned, several=True),
+            listeners=listeners,
             n_jobs=count_threads(self.n_jobs),
             checkpoint=self.checkpoint,
             checkpoint_interval=self.checkpoint_interval,

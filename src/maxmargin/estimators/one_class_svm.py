@@ -66,7 +66,7 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
     checkpoint, checkpoint_interval : path, default=None, and float, default=60.0
         A file for the state of the fit and the seconds between two of its writings, as for `LinearSVC`.
     verbose : int, default=0
-        1 prints a line per report of the solver.
+        1 prints a line per report of the solver that shows anything new.
 
     Attributes
     ----------

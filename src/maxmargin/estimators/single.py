@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from maxmargin.estimators.base import CertifiedEstimator, seed_of
-from maxmargin.estimators.progress import STEPS, Progress, printer
+from maxmargin.estimators.progress import follow
 from maxmargin.models.model import Model
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.one_class import OneClassProblem
@@ -33,7 +33,7 @@ class SingleProblemEstimator(CertifiedEstimator):
     ) -> tuple[Model, Solution]:
         """Callbacks hear of the fit's arguments, ``told``, and of the fitted ``attributes`` that weights stand for."""
         start = self._start(problem)
-        progress = self._progress(told, attributes)
+        progress = follow(self, told, attributes)
         progress.begin()
         solution = solve_one(
             problem,
@@ -53,18 +53,6 @@ class SingleProblemEstimator(CertifiedEstimator):
         self._set(model)
         progress.end()
         return model, solution
-
-    def _progress(self, told: dict[str, Any], attributes: Callable[[Floats], dict[str, Any]]) -> Progress:
-        """Who tells callbacks."""
-        context = self._init_callback_context(max_subtasks=STEPS, sequential_subtasks=True)
-        return Progress(
-            context if hasattr(self, "_skl_callbacks") else None,
-            self,
-            self.tol,
-            told,
-            attributes,
-            printer() if self.verbose else None,
-        )
 
     def _start(self, problem: Problem) -> Floats | None:
         """The dual variables of the previous fit."""

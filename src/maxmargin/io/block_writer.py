@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin.io.block_source import Chunk, Position, Source, source_of
-from maxmargin.io.blocks import JOURNAL, KIND, MANIFEST, VERSION, Blocks, is_entry, parse_memory
+from maxmargin.io.blocks import Blocks
 from maxmargin.io.data import ReadOptions
 from maxmargin.io.files import PathLike, atomic_write
+from maxmargin.io.manifest import JOURNAL, KIND, MANIFEST, VERSION, is_entry
+from maxmargin.io.memory import parse_memory
 from maxmargin.problems.csr import Csr
 
 #: Bytes of a block.

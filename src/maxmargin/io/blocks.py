@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -18,32 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.io.files import PathLike
+from maxmargin.io.manifest import BlocksError, classes_of, read_manifest
+from maxmargin.io.memory import free_memory, parse_memory, used_memory
 from maxmargin.io.read_ahead import read_ahead
 from maxmargin.problems.csr import Csr
 
-MANIFEST, JOURNAL = "manifest.json", "journal.jsonl"
-KIND, VERSION = "maxmargin-blocks", 1
 #: The types of arrays, in the words of safetensors and of numpy.
 DTYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "BOOL": "|b1"}
 #: Up to this share of the memory that is left, the rows are loaded and trained on as usual.
 LOADED_SHARE = 0.6
 #: The least memory that training works with, whatever the limit is.
 LEAST_MEMORY = 16 << 20
-_UNITS = {"": 0, "B": 0, "KB": 1, "MB": 2, "GB": 3, "TB": 4}
-
-
-class BlocksError(ValueError):
-    """A folder of blocks that is not whole, or not what its manifest says.
-
-    Examples
-    --------
-    >>> from maxmargin import open_blocks
-    >>> try:
-    ...     open_blocks("nowhere.blocks")
-    ... except ValueError as error:
-    ...     print(error)
-    nowhere.blocks is not a folder of blocks: it has no manifest.json
-    """
 
 
 class Block(NamedTuple):
@@ -59,44 +43,6 @@ class Block(NamedTuple):
     def rows(self) -> range:
         """The numbers of its rows."""
         return range(self.begin, self.begin + self.X.shape[0])
-
-
-def parse_memory(memory: int | float | str) -> int:
-    """Bytes, from a number or from text such as "2GB" (powers of 1024).
-
-    Examples
-    --------
-    >>> from maxmargin.io.blocks import parse_memory
-    >>> parse_memory("2GB"), parse_memory("1.5 KB")
-    (2147483648, 1536)
-    """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B?)\s*", str(memory).upper())
-    unit = match[2].replace("I", "") if match else ""
-    unit += "B" if unit in ("K", "M", "G", "T") else ""
-    if isinstance(memory, bool) or match is None or unit not in _UNITS or float(match[1]) <= 0:
-        raise ValueError(f"memory={memory!r} must be a positive number of bytes, or text such as '500MB' or '2GB'")
-    return int(float(match[1]) * 1024 ** _UNITS[unit])
-
-
-def free_memory() -> int:
-    """Bytes that the machine has free, as far as it tells; else a gigabyte."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (OSError, ValueError, AttributeError):
-        return 1 << 30
-
-
-def used_memory() -> int:
-    """Bytes that this process has in memory now; 0 where the system does not tell."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, AttributeError, IndexError):
-        return 0
 
 
 def open_blocks(path: PathLike, memory: int | float | str | None = None) -> Blocks:
@@ -163,7 +109,7 @@ class Blocks:
     def __init__(self, path: PathLike, memory: int | float | str | None = None) -> None:
         self.path = os.fspath(path)
         self.memory = None if memory is None else parse_memory(memory)
-        self.manifest = _read_manifest(self.path)
+        self.manifest = read_manifest(self.path)
         self._entries: list[dict[str, Any]] = self.manifest["blocks"]
         self._starts = np.concatenate([[0], np.cumsum([entry["rows"] for entry in self._entries], dtype=np.int64)])
         self._picked: NDArray[np.int64] | None = None
@@ -174,7 +120,7 @@ class Blocks:
         self.dtype = np.dtype(self.manifest["dtype"])
         self.feature_names: list[str] | None = self.manifest["feature_names"]
         self.source: dict[str, Any] = self.manifest["source"]
-        names = _classes_of(self.manifest)
+        names = classes_of(self.manifest)
         self._texts = names  # by the numbers that stand for texts
         self.classes: NDArray[Any] | None = None if names is None else np.sort(names)
         for entry in self._entries:
@@ -464,68 +410,3 @@ def _places(header: bytes, name: str, size: int) -> dict[str, tuple[np.dtype[Any
         return places
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise BlocksError(f"{name}: this is no block, or it is damaged ({str(error)[:200]})") from error
-
-
-def _classes_of(manifest: dict[str, Any]) -> NDArray[Any] | None:
-    if manifest["classes"] is None:
-        return None
-    kinds = {"text": np.str_, "int": np.int64, "float": np.float64, "bool": np.bool_}
-    return np.array(manifest["classes"], dtype=kinds[manifest["labels"]])
-
-
-def _read_manifest(path: str) -> dict[str, Any]:
-    name = os.path.join(path, MANIFEST)
-    try:
-        with open(name, "rb") as file:
-            manifest = json.load(file)
-    except FileNotFoundError:
-        if os.path.exists(os.path.join(path, JOURNAL)):
-            raise BlocksError(
-                f"{path} is not finished; run write_blocks or maxmargin convert again with the same source to go on"
-            ) from None
-        raise BlocksError(f"{path} is not a folder of blocks: it has no {MANIFEST}") from None
-    except NotADirectoryError:
-        raise BlocksError(f"{path} is a file, not a folder of blocks") from None
-    except (ValueError, RecursionError) as error:
-        raise BlocksError(f"{name} is damaged ({str(error)[:200]})") from error
-    return check_manifest(manifest, name)
-
-
-def check_manifest(manifest: Any, name: str) -> dict[str, Any]:
-    """A manifest whose every field has the right type; nothing else is believed."""
-    if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
-        raise BlocksError(f"{name} does not belong to a folder of blocks")
-    if manifest.get("version") != VERSION:
-        raise BlocksError(
-            f"{name} has format version {manifest.get('version')}, and this library knows {VERSION} only; use a newer "
-            "one"
-        )
-    count = manifest.get("blocks")
-    if not (
-        type(manifest.get("n_features")) is int
-        and manifest["n_features"] >= 0
-        and manifest.get("dtype") in ("float32", "float64")
-        and manifest.get("labels") in (None, "int", "float", "text", "bool")
-        and type(manifest.get("weights")) is bool
-        and type(manifest.get("qid")) is bool
-        and manifest.get("shift") in (0, 1)
-        and isinstance(manifest.get("source"), dict)
-        and (manifest.get("classes") is None or isinstance(manifest["classes"], list))
-        and (manifest.get("counts") is None or isinstance(manifest["counts"], list))
-        and (manifest.get("feature_names") is None or isinstance(manifest["feature_names"], list))
-        and isinstance(count, list)
-        and all(isinstance(entry, dict) and is_entry(entry) for entry in count)
-    ):
-        raise BlocksError(f"{name} is damaged: a field is missing or has the wrong type")
-    if manifest["labels"] == "text" and manifest["classes"] is None:
-        raise BlocksError(f"{name} is damaged: labels are texts, and there is no list of them")
-    return manifest
-
-
-def is_entry(entry: dict[str, Any]) -> bool:
-    """Whether this is what a manifest or a journal says of a block; its file must lie in the folder."""
-    return (
-        re.fullmatch(r"block-\d+\.safetensors", str(entry.get("file"))) is not None
-        and all(type(entry.get(key)) is int and entry[key] >= 0 for key in ("rows", "stored", "bytes"))
-        and re.fullmatch(r"[0-9a-f]{64}", str(entry.get("sha256"))) is not None
-    )

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.io.fields import Fields, ModelFileError, pack_history
 from maxmargin.io.files import PathLike, atomic_write
-from maxmargin.io.model_file import Fields, ModelFileError, pack_history
 from maxmargin.io.sealed import SealError, seal, unseal
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.csr import Csr

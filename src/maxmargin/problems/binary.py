@@ -14,7 +14,7 @@ With the penalty "l1", ``1/2 |w|^2`` is ``|w|_1``, and the square in the dual be
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,6 +60,8 @@ class BinaryProblem(Problem):
     >>> problem.primal(solution.weights)
     0.5
     """
+
+    one_score_per_row: ClassVar[bool] = True
 
     y: NDArray[np.int8]
     C: Floats

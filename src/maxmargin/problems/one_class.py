@@ -45,6 +45,7 @@ class OneClassProblem(Problem):
     """
 
     kind: ClassVar[str] = "one_class"
+    one_score_per_row: ClassVar[bool] = True
     loss: ClassVar[Loss] = LOSSES["hinge"]
     bias: ClassVar[float] = 1.0
     penalize_bias: ClassVar[bool] = False

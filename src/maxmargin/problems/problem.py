@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
@@ -16,6 +16,9 @@ class Problem:
     X : Matrix, ndarray or CSR matrix of shape (rows, features)
         Used where it lies; a `Matrix` is not checked again.
     """
+
+    #: Whether a row has one score and one dual variable, and its loss is one of the family (``losses.py``).
+    one_score_per_row: ClassVar[bool] = False
 
     def __init__(self, X: Any) -> None:
         self.matrix = Matrix.of(X)

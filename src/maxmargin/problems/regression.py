@@ -78,6 +78,7 @@ class RegressionProblem(Problem):
     """
 
     kind: ClassVar[str] = "regression"
+    one_score_per_row: ClassVar[bool] = True
 
     y: Floats
     C: Floats

@@ -45,7 +45,7 @@ from maxmargin.problems.multiclass import MulticlassProblem
 from maxmargin.solvers.active_set import ActiveSet
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
-from maxmargin.solvers.method import LOSSES_OF, Exit, Method, Plan, Stage, check_flags
+from maxmargin.solvers.method import Exit, Method, Plan, Stage, check_flags
 from maxmargin.solvers.newton import MOST_WEIGHTS, SMALL, Newton, weight_count
 from maxmargin.solvers.sequential_dual import SequentialDual
 from maxmargin.solvers.working_sets import WorkingSets
@@ -164,7 +164,7 @@ class Auto(Method):
             return WorkingSets().plan(problem, state, run)
         if problem.kind == "one_class" and self.dual is not False:
             return ActiveSet().plan(problem, state, run)
-        if problem.kind not in LOSSES_OF:
+        if not problem.one_score_per_row:
             return self._classes(problem, state, run)
         if self.dual is False:
             return Newton().plan(problem, state, run, primal_only=True)

@@ -13,9 +13,6 @@ from maxmargin.problems.losses import LOSSES, REGRESSION_LOSSES, Loss
 if TYPE_CHECKING:
     from maxmargin.solvers.run import Run
 
-#: The losses that each kind of problem with one score per row may have.
-LOSSES_OF = {"binary": LOSSES, "l1": LOSSES, "regression": REGRESSION_LOSSES, "one_class": {"hinge": LOSSES["hinge"]}}
-
 #: What an exit of the core means to the caller of ``solve``.
 Exit = _core.Exit
 
@@ -76,12 +73,12 @@ class Method:
         raise NotImplementedError
 
     def refuses(self, kind: str, loss: Loss | None = None, penalize_bias: bool = True) -> str | None:
-        """Why it does not take such a problem; None if it does."""
+        """Why it does not take such a problem; None if it does. Only problems of one score per row have a loss."""
         if kind not in self.kinds:
             return f"it solves {' and '.join(_KINDS[kind] for kind in self.kinds)}"
-        family = LOSSES_OF.get(kind, {})
+        family = REGRESSION_LOSSES if kind == "regression" else LOSSES
         names = [name for name in self.losses if name in family]
-        if family and loss is not None and not any(loss.is_like(family[name], with_tube=False) for name in names):
+        if loss is not None and not any(loss.is_like(family[name], with_tube=False) for name in names):
             return f"it works with {' or '.join(f'loss={name!r}' for name in names)} only, not with {loss.name!r}"
         if not penalize_bias and not self.takes_free_bias:
             return "it knows no intercept outside the regulariser"

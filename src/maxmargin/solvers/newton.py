@@ -15,7 +15,7 @@ from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.losses import LOSSES
 from maxmargin.solvers.cutting_plane import CuttingPlane
 from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
-from maxmargin.solvers.method import LOSSES_OF, Exit, Method, Plan, Stage
+from maxmargin.solvers.method import Exit, Method, Plan, Stage
 from maxmargin.solvers.primal_coordinate_descent import PrimalCoordinateDescent
 from maxmargin.solvers.sequential_dual import SequentialDual
 
@@ -53,7 +53,7 @@ class Newton(Method):
 
     def plan(self, problem: Any, state: Any, run: Run, primal_only: bool = False) -> Plan:
         """Newton's method, then another one, of the primal only if so wanted, where rounding stops it."""
-        small = problem.kind in LOSSES_OF and problem.matrix.stored <= SMALL
+        small = problem.one_score_per_row and problem.matrix.stored <= SMALL
         if (yield Stage(self, {"tol": min(run.tol, EXACT) if small else run.tol})) is Exit.BUDGET:
             if Certificate(state.primal, state.dual).gap <= run.tol:
                 return
@@ -66,13 +66,13 @@ class Newton(Method):
 
     def run(self, problem: Any, state: Any, run: Run, max_iter: int | None = None, tol: float | None = None) -> Exit:
         """Newton's method alone; at most ``max_iter`` steps, and to a gap of ``tol``, if given."""
-        if problem.kind not in LOSSES_OF:
+        if not problem.one_score_per_row:
             _check_size(problem)
             return _core.multiclass_newton(state, run.stage(self.name, max_iter, tol), run.core)
         return _core.newton(state, run.stage(self.name, max_iter, tol), run.core)
 
     def _successor(self, problem: Any, primal_only: bool) -> Method | None:
-        if problem.kind not in LOSSES_OF:
+        if not problem.one_score_per_row:
             return None if primal_only else SequentialDual()
         if problem.loss.is_like(LOSSES["hinge"]) and problem.penalize_bias:
             return CuttingPlane()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from maxmargin import _core
@@ -103,8 +105,7 @@ def solve(
     (True, True)
     """
     method = method_of(solver, problem.kind, getattr(problem, "loss", None), getattr(problem, "penalize_bias", True))
-    if not keep_seconds > 0:
-        raise ValueError(f"keep_seconds must be positive, not {keep_seconds}")
+    _check_number("keep_seconds", keep_seconds, "a positive number", lambda value: value > 0)
     limits = checked_limits(
         tol=tol,
         max_iter=max_iter,
@@ -132,21 +133,27 @@ def checked_limits(
     n_jobs: int | None = None,
 ) -> dict[str, Any]:
     """The limits of a `Run`; those that make no sense are errors."""
-    if not tol >= 0:
-        raise ValueError(f"tol must be a number >= 0, not {tol}")
-    if max_iter != int(max_iter) or not 1 <= max_iter < 2**62:
-        raise ValueError(f"max_iter must be a whole number from 1 on, not {max_iter}")
-    if seed != int(seed) or not 0 <= seed < 2**63:
-        raise ValueError(f"seed must be a whole number from 0 on and below 2**63, not {seed}")
+    _check_number("tol", tol, "a number >= 0", lambda value: value >= 0)
+    _check_number(
+        "max_iter", max_iter, "a whole number from 1 on", lambda value: 1 <= value < 2**62 and value == int(value)
+    )
+    _check_number(
+        "seed",
+        seed,
+        "a whole number from 0 on and below 2**63",
+        lambda value: 0 <= value < 2**63 and value == int(value),
+    )
     if stop is not None and not isinstance(stop, _core.StopFlag):
         raise TypeError(f"stop must be a maxmargin._core.StopFlag, not {type(stop).__name__}")
-    for name, value in (
+    for name, limit in (
         ("time_limit", time_limit),
         ("report_passes", report_passes),
         ("report_seconds", report_seconds),
     ):
-        if value is not None and not value > 0:
-            raise ValueError(f"{name} must be positive, not {value}")
+        if limit is not None:
+            _check_number(name, limit, "a positive number", lambda value: value > 0)
+    if pack not in (True, False):
+        raise ValueError(f"pack must be True or False, not {pack!r}")
     return {
         "tol": float(tol),
         "max_iter": int(max_iter),
@@ -158,6 +165,12 @@ def checked_limits(
         "pack": bool(pack),
         "n_jobs": count_threads(n_jobs),
     }
+
+
+def _check_number(name: str, value: Any, expected: str, is_right: Callable[[Any], bool]) -> None:
+    """Refuse what is no number, and numbers that are not right; NaN never is."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not is_right(value):
+        raise ValueError(f"{name} must be {expected}, not {value!r}")
 
 
 class Call:
@@ -251,6 +264,9 @@ class Call:
 
     def _found(self, reason: str) -> Solution:
         recorder, state = self.recorder, self.state
+        if not (math.isfinite(state.primal) and math.isfinite(state.dual)):
+            # The core refuses what it finds so; but where nothing at all was found, the bound is the first one still.
+            raise ValueError("nothing finite was found: X was changed during the fit")
         weights, alpha = self.problem.found(state)
         return Solution(
             weights=weights,

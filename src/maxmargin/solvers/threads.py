@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import TypeVar
 
 from maxmargin._core import StopFlag
@@ -16,8 +17,8 @@ def count_threads(n_jobs: int | None) -> int:
     """Threads by scikit-learn's convention: None is 1, -1 all processors, -2 all but one."""
     if n_jobs is None:
         return 1
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning; use a positive number, or -1 for all processors")
+    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise ValueError(f"n_jobs={n_jobs!r} has no meaning; use a positive number, or -1 for all processors")
     return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 

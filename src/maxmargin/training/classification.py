@@ -89,13 +89,13 @@ def measure_of(solver: str | Method | None) -> str | None:
     return solver.measure if isinstance(solver, CuttingPlane) else None
 
 
-def kind_of(multi_class: str, penalty: str, solver: str | Method) -> str:
-    """The kind of these problems, by which methods are chosen."""
+def method_for(solver: str | Method, multi_class: str, penalty: str, loss: str, penalize_bias: bool) -> Method:
+    """The method that solves these problems, by their kind and, where they have one score per row, their loss."""
     if multi_class != "ovr":
-        return multi_class
+        return method_of(solver, multi_class, None, penalize_bias)
     if measure_of(solver) is not None:
-        return "measure"
-    return "binary" if penalty == "l2" else penalty
+        return method_of(solver, "measure", None, penalize_bias)
+    return method_of(solver, "binary" if penalty == "l2" else penalty, LOSSES[loss], penalize_bias)
 
 
 def make_problem(
@@ -280,7 +280,7 @@ def train_classifier(
             solver=solver,
         )
 
-    method = method_of(solver, kind_of(multi_class, penalty, solver), LOSSES[loss], penalize_bias)
+    method = method_for(solver, multi_class, penalty, loss, penalize_bias)
     solved = solve_all(
         matrix,
         len(positives),

@@ -6,6 +6,7 @@ it, and the weights are a sum over all rows. ``docs/mathematics/path.md`` derive
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,15 +49,7 @@ def first_C(problem: Any, tol: float) -> float:
     >>> first_C(BinaryProblem(np.array([[2.0], [-1.0]]), [1, -1], loss="hinge"), tol=1e-3)  # v = 3, 3 * 2 C <= 1
     0.16666666666666666
     """
-    if isinstance(problem, RankingProblem):
-        return _first_of_pairs(problem)
-    if isinstance(problem, MulticlassProblem):
-        return _first_of_classes(problem)
-    if isinstance(problem, RegressionProblem):
-        return _first_of_residuals(problem, tol)
-    if problem.penalty == "l1":
-        return _first_of_l1(problem)
-    return _first_curved(problem, tol) if problem.loss.is_curved else _first_hinge(problem)
+    return _FIRST[problem.kind](problem, tol)
 
 
 def _inverse(largest: float) -> float:
@@ -213,6 +206,17 @@ def _first_of_pairs(problem: RankingProblem) -> float:
             largest = max(largest, float(own.max()) - lowest)
             lowest = min(lowest, float(own.min()))
     return _inverse(largest)
+
+
+#: How the first C is found, by the kind of the problem.
+_FIRST: dict[str, Callable[[Any, float], float]] = {
+    "binary": lambda problem, tol: _first_curved(problem, tol) if problem.loss.is_curved else _first_hinge(problem),
+    "l1": lambda problem, _: _first_of_l1(problem),
+    "regression": _first_of_residuals,
+    "crammer_singer": lambda problem, _: _first_of_classes(problem),
+    "weston_watkins": lambda problem, _: _first_of_classes(problem),
+    "ranking": lambda problem, _: _first_of_pairs(problem),
+}
 
 
 def _runs(numbers: Any) -> tuple[list[int], list[int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from maxmargin.problems.losses import Loss
 from maxmargin.solvers.auto import Auto
 from maxmargin.solvers.method import Method
@@ -34,7 +36,9 @@ def narrow_method(
     if dual == "auto":
         return method
     if isinstance(method, Auto):
-        return Auto(dual=bool(dual), shrinking=method.shrinking)
+        if method.dual not in (None, bool(dual)):
+            raise ValueError(f"dual={dual} contradicts solver={method}; use dual='auto', or change the object")
+        return replace(method, dual=bool(dual))
     if method.is_dual is not bool(dual):
         side = "dual variables" if method.is_dual else "weights"
         raise ValueError(f"dual={dual} contradicts solver={solver!r}, which works on the {side}; use dual='auto'")

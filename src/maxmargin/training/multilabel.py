@@ -16,14 +16,13 @@ from maxmargin.io.files import PathLike
 from maxmargin.models.model import Model, Training
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.csr import Csr
-from maxmargin.problems.losses import LOSSES, Floats
+from maxmargin.problems.losses import Floats
 from maxmargin.problems.matrix import Matrix
 from maxmargin.solvers.method import Method
-from maxmargin.solvers.methods import method_of
 from maxmargin.solvers.solution import Report, Solution
 from maxmargin.solvers.together import WIDTH
 from maxmargin.training.checkpoint import INTERVAL, Checkpoint, fingerprint
-from maxmargin.training.classification import Listener, check_memory, kind_of, make_problem, measure_of, solve_all
+from maxmargin.training.classification import Listener, check_memory, make_problem, measure_of, method_for, solve_all
 from maxmargin.training.weights import class_weights
 
 #: Weights that would take more bytes than this are stored sparsely, if less than half of them are nonzero.
@@ -220,15 +219,12 @@ def train_multilabel(
         decides = (indicator.rows, indicator.starts, weights, C, str(class_weight), *map(str, what.values()))
         name = fingerprint(matrix, "multilabel", *decides, measure_of(solver), getattr(solver, "k", None))
         saved = Checkpoint(checkpoint, name, len(learned), checkpoint_interval)
-    penalize_bias: bool = parameters["penalize_intercept"]
     solved = solve_all(
         matrix,
         len(learned),
         problem_of,
         keep,
-        method=method_of(
-            solver, kind_of("ovr", parameters["penalty"], solver), LOSSES[parameters["loss"]], penalize_bias
-        ),
+        method=method_for(solver, "ovr", parameters["penalty"], parameters["loss"], parameters["penalize_intercept"]),
         together=class_weight is None,
         start_of=None if dual_coef is None else lambda task: dual_coef[[learned[task]]].toarray().ravel(),
         listeners=None if listeners is None else listeners(learned),

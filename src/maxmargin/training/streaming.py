@@ -20,12 +20,8 @@ from maxmargin.problems.binary import LARGEST_C, SMALLEST_C
 from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.csr import Csr
 from maxmargin.problems.losses import LOSSES, Floats, Loss
-from maxmargin.solvers.auto import MOST_NEWTON_FEATURES, Auto
-from maxmargin.solvers.cutting_plane import CuttingPlane
-from maxmargin.solvers.dual_coordinate_descent import DualCoordinateDescent
+from maxmargin.solvers.auto import MOST_NEWTON_FEATURES
 from maxmargin.solvers.method import Method
-from maxmargin.solvers.newton import Newton
-from maxmargin.solvers.sequential_dual import SequentialDual
 from maxmargin.solvers.solution import Solution
 from maxmargin.solvers.streamed.classes import solve_classes_streamed
 from maxmargin.solvers.streamed.cuts import rank_streamed
@@ -68,27 +64,31 @@ def must_load(what: str, X: Any, y: Any, sample_weight: Any = None, qid: Any = N
 
 def streamed_method(method: Method, blocks: Blocks, n_problems: int) -> str:
     """The method for problems of one score per row, "newton" or "dcd"; an error for one that does not stream."""
+    _check_streams(method, "auto", "dcd", "newton")
     features = blocks.shape[1]
     few = features <= MOST_NEWTON_FEATURES
     cheap = 16 * n_problems * (features + 1) ** 2 <= HESSIAN_SHARE * blocks.spare_memory()
-    if isinstance(method, Auto):
-        if method.dual is False and not few:
-            raise ValueError(
-                f"dual=False over blocks is Newton's method, which takes up to {MOST_NEWTON_FEATURES} features, not "
-                f"{features:,}; use dual='auto'"
-            )
-        return "newton" if method.dual is False or (few and cheap and method.dual is None) else "dcd"
-    if isinstance(method, Newton):
-        if not few:
-            raise ValueError(
-                f"solver='newton' over blocks takes up to {MOST_NEWTON_FEATURES} features, not {features:,}; use 'dcd'"
-            )
-        return "newton"
-    if isinstance(method, DualCoordinateDescent) and method.name == "dcd" and method.epsilon is None:
-        return "dcd"
-    raise ValueError(
-        f"solver={method.name!r} does not stream over blocks larger than memory; use 'auto', 'dcd' or 'newton'"
-    )
+    name, asked, instead = method.name, "solver='newton'", "solver='dcd'"
+    if name == "auto":
+        dual = method.options()["dual"]
+        name = "newton" if dual is False or (dual is None and few and cheap) else "dcd"
+        asked, instead = "dual=False", "dual='auto'"
+    if name == "newton" and not few:
+        raise ValueError(
+            f"{asked} over blocks is Newton's method, which takes up to {MOST_NEWTON_FEATURES} features, not "
+            f"{features:,}; use {instead}"
+        )
+    return name
+
+
+def _check_streams(method: Method, *names: str) -> None:
+    """An error for a method, or an option of it, that does not stream."""
+    where = "does not stream over blocks larger than memory"
+    if method.name not in names:
+        raise ValueError(f"solver={method.name!r} {where}; use {' or '.join(map(repr, names))}")
+    epsilon = method.options().get("epsilon")
+    if epsilon is not None:
+        raise ValueError(f"epsilon={epsilon} of solver={method.name!r} {where}; use tol")
 
 
 def classes_of(blocks: Blocks, y: Any) -> NDArray[Any]:
@@ -144,10 +144,7 @@ def train_classifier_on_blocks(
     joint = parameters["multi_class"] != "ovr"
     support = np.zeros(len(classes), dtype=np.intp)
     if joint:
-        if not isinstance(method, (Auto, SequentialDual)):
-            raise ValueError(
-                f"solver={method.name!r} does not stream over blocks larger than memory; use 'auto' or 'sdm'"
-            )
+        _check_streams(method, "auto", "sdm")
         solutions = [solve_classes_streamed(stream, parameters["multi_class"], len(classes), bias, limits)]
     else:
         margins = Margins(positives, LOSSES[parameters["loss"]], bias)
@@ -223,8 +220,7 @@ def train_ranker_on_blocks(
 ) -> Model:
     """The model of a ranking by rows read block by block; ``parameters`` are those of `LinearRankSVM`."""
     _refuse(parameters, blocks)
-    if not isinstance(method, (Auto, CuttingPlane)):
-        raise ValueError(f"solver={method.name!r} does not stream over blocks; use 'auto' or 'cutting_plane'")
+    _check_streams(method, "auto", "cutting_plane")
     stream = BlockStream(blocks, 1.0, y=y, sample_weight=sample_weight, qid=qid)
     limits = _limits(parameters, listeners, time_limit, 0, stop)
     for listener in listeners or ():
@@ -287,7 +283,7 @@ def _solve_margins(
     keeps = _keeps_dual(stream.blocks, count)
     if keeps:
         solutions = newton_streamed(stream, problems, limits)
-        if isinstance(method, Auto) and any(solution.exit == "stalled" for solution in solutions):
+        if method.name == "auto" and any(solution.exit == "stalled" for solution in solutions):
             return _go_on(stream, problems, limits, solutions)
         return solutions
 
