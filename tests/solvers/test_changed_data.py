@@ -219,9 +219,7 @@ KINDS = ["binary", "l1", "regression", "one_class", "crammer_singer", "weston_wa
 
 def run(program, kind):
     """Run a program in a process of its own, so that a crash or a hang is a failed test."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROBLEMS + program, kind], capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", PROBLEMS + program, kind], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.startswith("done")
 
