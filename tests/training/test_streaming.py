@@ -301,6 +301,8 @@ def test_what_does_not_stream_says_what_it_needs(stream):
         (LinearSVC(checkpoint="here"), "a checkpoint over blocks needs"),
         (LinearSVC(solver="avsf"), "solver='avsf' does not stream"),
         (LinearSVC(solver=DualCoordinateDescent(epsilon=0.1)), "epsilon=0.1 of solver='dcd' does not stream"),
+        (LinearSVC(solver=DualCoordinateDescent(order="cyclic")), "order='cyclic' of solver='dcd' does not stream"),
+        (LinearSVC(shrinking=False, solver="dcd"), "shrinking=False of solver='dcd' does not stream"),
         (LinearSVC("hinge", solver="pegasos"), "solver='pegasos' does not stream"),
         (LinearSVC(solver="eg", multi_class="crammer_singer"), "use 'auto' or 'sdm'"),
         (OneClassSVM(), "OneClassSVM over blocks needs rows that fit"),

@@ -86,9 +86,11 @@ def _check_streams(method: Method, *names: str) -> None:
     where = "does not stream over blocks larger than memory"
     if method.name not in names:
         raise ValueError(f"solver={method.name!r} {where}; use {' or '.join(map(repr, names))}")
-    epsilon = method.options().get("epsilon")
-    if epsilon is not None:
-        raise ValueError(f"epsilon={epsilon} of solver={method.name!r} {where}; use tol")
+    usual = type(method)().options()
+    for option, value in method.options().items():
+        if option != "dual" and value != usual[option]:
+            advice = "use tol" if option == "epsilon" else f"leave it at {usual[option]!r}"
+            raise ValueError(f"{option}={value!r} of solver={method.name!r} {where}; {advice}")
 
 
 def classes_of(blocks: Blocks, y: Any) -> NDArray[Any]:
