@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from maxmargin.io.memory import parse_memory
+from maxmargin.solvers.memory import parse_memory
 
 LOSSES = ("squared_hinge", "hinge")
 

@@ -2,22 +2,29 @@
 
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
-FIT = """
+#: A function in programs that measure themselves. What getrusage says includes the process that started this one.
+PEAK = """
 import resource
 import sys
+
+
+def peak():
+    try:
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+"""
+FIT = """
 import numpy as np
 import scipy.sparse as sp
 from maxmargin import LinearSVC, Matrix
 from maxmargin.solvers.packing import packed_bytes
-
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
 
 rng = np.random.default_rng(0)
 kind, loss, solver, pack = {kind!r}, {loss!r}, {solver!r}, {pack!r}
@@ -51,7 +58,7 @@ print(size, packed_bytes(Matrix(X)), fitted - before, after - before)
 
 def measured(**what):
     """Bytes of the matrix, of a packed copy at the most, and what a fit and scoring took beside the matrix."""
-    code = textwrap.dedent(FIT).format(**what)
+    code = PEAK + FIT.format(**what)
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False, timeout=300
     )
@@ -78,8 +85,6 @@ def test_a_packed_copy_takes_no_more_than_it_says():
 
 
 SEARCH = """
-import resource
-import sys
 import numpy as np
 import scipy.sparse as sp
 from maxmargin import LinearSVC, LinearSVCCV
@@ -96,12 +101,12 @@ X = sp.csr_matrix((values, indices, np.arange(rows + 1, dtype=np.int32) * per_ro
 y = rng.integers(2, size=rows)
 model = {model}
 model.fit(X, y)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+print(peak())
 """
 
 
 def peak_of(model, features):
-    code = textwrap.dedent(SEARCH).format(model=model, features=features)
+    code = PEAK + SEARCH.format(model=model, features=features)
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False, timeout=300
     )
@@ -111,7 +116,7 @@ def peak_of(model, features):
 
 @pytest.mark.parametrize("features", [300, 50_000])
 def test_cross_validation_needs_less_than_1_3_times_the_memory_of_one_fit(features):
-    """With few features all folds are solved at once, with many one after the other."""
-    one = peak_of("LinearSVC(C=0.01, tol=1e-2)", features)
-    search = peak_of("LinearSVCCV(Cs=[0.001, 0.01], tol=1e-2)", features)
+    """With few features all folds are solved at once; with many both work on a packed copy."""
+    one = peak_of("LinearSVC(C=0.1, tol=1e-1)", features)
+    search = peak_of("LinearSVCCV(Cs=[0.01, 0.1], tol=1e-1)", features)
     assert search <= 1.3 * one

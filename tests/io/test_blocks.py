@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 from maxmargin import Blocks, BlocksError, open_blocks, save_svmlight, write_blocks
-from maxmargin.io.memory import parse_memory
+from maxmargin.solvers.memory import parse_memory
 
 
 def data(rows=200, columns=30, seed=0, dtype=np.float64):

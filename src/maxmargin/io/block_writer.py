@@ -22,8 +22,8 @@ from maxmargin.io.blocks import Blocks
 from maxmargin.io.data import ReadOptions
 from maxmargin.io.files import PathLike, atomic_write
 from maxmargin.io.manifest import JOURNAL, KIND, MANIFEST, VERSION, is_entry
-from maxmargin.io.memory import parse_memory
 from maxmargin.problems.csr import Csr
+from maxmargin.solvers.memory import parse_memory
 
 #: Bytes of a block.
 BLOCK_BYTES = 8 << 20

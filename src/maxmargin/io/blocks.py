@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from maxmargin.io.files import PathLike
 from maxmargin.io.manifest import BlocksError, classes_of, read_manifest
-from maxmargin.io.memory import free_memory, parse_memory, used_memory
 from maxmargin.io.read_ahead import read_ahead
 from maxmargin.problems.csr import Csr
+from maxmargin.solvers.memory import free_memory, parse_memory, used_memory
 
 #: The types of arrays, in the words of safetensors and of numpy.
 DTYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "BOOL": "|b1"}

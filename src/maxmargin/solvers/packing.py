@@ -18,6 +18,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from maxmargin.solvers.memory import free_memory
+
 if TYPE_CHECKING:
     from maxmargin.problems.matrix import Matrix
 
@@ -35,16 +37,6 @@ def packed_bytes(matrix: Matrix) -> int:
     """What a packed copy takes at the most."""
     rows, columns = matrix.shape
     return BYTES_PER_VALUE * matrix.stored + BYTES_PER_ROW * rows + BYTES_PER_COLUMN * columns
-
-
-def free_memory() -> float:
-    """What the machine has free, in bytes; infinite where it does not tell."""
-    try:
-        with open("/proc/meminfo") as lines:
-            kilobytes = next(line.split()[1] for line in lines if line.startswith("MemAvailable"))
-        return 1024.0 * float(kilobytes)
-    except (OSError, StopIteration, ValueError):
-        return float("inf")
 
 
 def packing_pays(problem: Any) -> bool:

@@ -13,7 +13,7 @@ def parse_memory(memory: int | float | str) -> int:
 
     Examples
     --------
-    >>> from maxmargin.io.memory import parse_memory
+    >>> from maxmargin.solvers.memory import parse_memory
     >>> parse_memory("2GB"), parse_memory("1.5 KB")
     (2147483648, 1536)
     """
