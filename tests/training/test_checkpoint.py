@@ -165,7 +165,7 @@ def test_what_is_lost_is_at_most_an_interval_and_an_epoch(case):
     problem = BinaryProblem(X, 2 * y - 1, options.pop("C", 1.0), loss=options.pop("loss", "squared_hinge"), bias=1.0)
     kept = []
     last = solve(problem, **options, tol=0.0, max_iter=10**9, time_limit=0.7, keep=kept.append, keep_seconds=interval)
-    assert len(kept) >= 2
+    assert kept  # how often is a matter of the pace: Newton may be done after a few steps
     moments = [0.0, *(report.seconds for report in last.history), last.seconds]
     epoch = max(np.diff(moments))  # the longest time without a report, that of writing included
     ends = [0.0, *(snapshot.solution.seconds for snapshot in kept), last.seconds]
