@@ -35,6 +35,8 @@ from maxmargin.solvers.solution import describe_shortfall
 from maxmargin.solvers.threads import count_threads
 from maxmargin.training.balls import EPSILON, safe_gap
 
+#: So many rows are scored in about the time of scikit-learn's checks.
+FEW_ROWS = 1000
 _POSITIVE = Interval(Real, 0.0, None, closed="neither")
 #: What the parameters may be that several estimators have.
 _CONSTRAINTS: dict[str, list[Any]] = {
@@ -161,13 +163,15 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
     def _scores(self, X: Any) -> Floats:
         """``X @ coef_.T + intercept_`` of rows that are checked.
 
-        scikit-learn's checks take a tenth of a millisecond, as long as hundreds of rows. Rows that need no conversion
-        are scored at once, and then checked if a score is not finite, as it is wherever a value of a row is not.
+        scikit-learn's checks take a tenth of a millisecond, as long as hundreds of rows. A few rows that need no
+        conversion are scored at once, and then checked if a score is not finite, as it is wherever a value of a row is
+        not.
         """
         check_is_fitted(self, "coef_")
         if isinstance(X, Blocks):
             return block_scores(X, np.atleast_2d(_dense(self.coef_)), self.intercept_)
-        if needs_no_conversion(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
+        plain = needs_no_conversion(X) and X.shape[1] == self.n_features_in_
+        if plain and X.shape[0] <= FEW_ROWS and not hasattr(self, "feature_names_in_"):
             scores = self._scores_of(X)
             if np.isfinite(scores).all():
                 return scores
