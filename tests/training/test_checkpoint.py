@@ -171,9 +171,9 @@ def test_what_is_lost_is_at_most_an_interval_and_an_epoch(case):
         moments = [0.0, *(report.seconds for report in last.history), last.seconds]
         epoch = max(np.diff(moments))  # the longest time without a report, that of writing included
         ends = [0.0, *(snapshot.solution.seconds for snapshot in kept), last.seconds]
-        if kept and max(np.diff(ends)) <= 2 * interval + 4 * epoch:
+        if max(np.diff(ends)) <= 2 * interval + 4 * epoch:
             break
-    assert kept  # how often is a matter of the pace: Newton may be done after a few steps
+    assert kept or case == "newton"  # which may be done before the first interval is over
     assert max(np.diff(ends)) <= 2 * interval + 4 * epoch
     for snapshot in kept:
         assert snapshot.solution.history == last.history[: len(snapshot.solution.history)]
