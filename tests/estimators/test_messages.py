@@ -244,3 +244,27 @@ def test_rows_to_score_of_another_shape_are_refused_in_scikit_learns_words(stora
         model.predict(storage(np.ones((4, 2))))
     with pytest.raises(ValueError, match=r"0 sample"):
         model.predict(storage(np.ones((0, 3))))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("storage", [np.asarray, csr])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"loss": "hinge", "solver": "avsf"},
+        {"loss": "hinge", "solver": "cutting_plane"},
+        {"solver": "newton"},
+        {"solver": "pcd"},
+        {"penalty": "l1"},
+        {"multi_class": "crammer_singer"},
+        {"multi_class": "weston_watkins"},
+        {"time_limit": 1e-6},
+    ],
+)
+def test_rows_to_train_on_that_are_not_finite_are_refused_in_scikit_learns_words(bad, storage, options):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    X[5, 1] = bad
+    for sample_weight in (None, np.where(np.arange(60) == 5, 0.0, 1.0)):
+        with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+            LinearSVC(**options).fit(storage(X), np.arange(60) % 3, sample_weight)
