@@ -4,12 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.sparse import diags, hstack
 from scipy.sparse import random as sparse_random
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 
 from maxmargin import BinaryProblem, LinearRankSVM, LinearSVC, solve
-from maxmargin.training import curvature
-from maxmargin.training.balls import Pair, Seen
+from maxmargin.training import curvature, range_choice
+from maxmargin.training.balls import Pair, Seen, score_together
 from maxmargin.training.choice import choose_on_grid
 from maxmargin.training.cross_validation import cross_validate, fold_numbers, folds_of
 from maxmargin.training.curvature import Scatter, largest_eigenvalue
@@ -210,6 +211,85 @@ def test_no_C_of_a_dense_grid_is_better_than_the_certified_one(multi_class, loss
     assert errors.min() >= choice.error - 0.05 - 1e-12
 
 
+def text_like(rows=600, features=900, seed=0):
+    """Sparse rows with a few common features and many rare ones, of unequal lengths, and noisy labels."""
+    rng = np.random.default_rng(seed)
+    common = sparse_random(rows, 30, density=0.4, random_state=seed, format="csr")
+    rare = sparse_random(rows, features - 30, density=0.02, random_state=seed + 1, format="csr")
+    X = hstack([common, rare]).tocsr()
+    X = diags(rng.lognormal(0.0, 0.3, size=rows)) @ X
+    scores = X @ rng.normal(size=features)
+    return X.tocsr(), (scores + 0.5 * scores.std() * rng.normal(size=rows) > np.median(scores)).astype(int)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "least_squares", "hinge"])
+@pytest.mark.parametrize("kind", ["text", "few features", "unscaled", "digits"])
+def test_a_range_has_no_lower_error_than_the_bound_says(loss, kind):
+    if kind == "text":
+        X, labels = text_like(rows=300, features=600)
+    elif kind == "digits":
+        X, labels = load_digits(return_X_y=True)
+        X, labels = X[::6] / 16.0, (labels[::6] % 2).astype(int)
+    else:
+        X, labels = noisy(2, rows=240, features=6)
+        if kind == "unscaled":  # and with rows of both labels
+            X = np.vstack([X, X[:40]]) * np.logspace(-2, 1, 6)
+            labels = np.concatenate([labels, 1 - labels[:40]])
+    task = Classification(X, labels, 2, loss=loss)
+    folds = folds_of(fold_numbers(labels, 4, seed=0))
+    Cs, known = np.logspace(-2, 1, 4), {}
+    grid = cross_validate(
+        task,
+        Cs,
+        folds,
+        on_step=lambda held, _: known.setdefault(held.solved.C, [None] * 4).__setitem__(held.fold, held.solved),
+    )
+    best = {"best_error": 1.0 - grid.means.max(), "best_C": float(Cs[grid.means.argmax()])}
+    choice = choose_in_range(
+        task, Cs, folds, cv_tol=0.06, known=known, most_values=20 if loss == "hinge" else 250, **best
+    )
+    between = np.sqrt(choice.Cs[1:] * choice.Cs[:-1])
+    dense = np.sort(np.concatenate([np.geomspace(1e-2, 10.0, 30), between[:: len(between) // 20 + 1]]))
+    errors = 1.0 - cross_validate(task, dense.tolist(), folds, tol=1e-8).means
+    assert errors.min() >= choice.bound - 1e-12
+    if loss != "hinge":
+        assert choice.certified
+        assert errors.min() >= choice.error - 0.06 - 1e-12
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "least_squares"])
+def test_losses_between_two_shares_are_not_above_their_polynomial(loss):
+    X, y = random_problem(rows=60)
+    points = []
+    for C in (0.05, 5.0):
+        problem = BinaryProblem(X, y, C, loss=loss, bias=1.0)
+        points.append(Seen([problem], [solve(problem, tol=1e-8)], C, np.arange(60)).points[0])
+    pair = Pair(*points)
+    for ends in ((0.0, 1.0), (0.1, 0.5), (0.7, 0.71)):
+        (coefficients,) = pair._losses(*np.array(ends)[:, np.newaxis])
+        inside = np.linspace(0.0, 1.0, 11)
+        above = np.stack([(1 - inside) ** 2, 2 * inside * (1 - inside), inside**2], axis=1) @ coefficients
+        true = pair.losses((1 - inside) * ends[0] + inside * ends[1])
+        assert np.all(true <= above * (1 + 1e-12) + 1e-12)
+        np.testing.assert_allclose(above[[0, -1]], true[[0, -1]], rtol=1e-9, atol=1e-9)
+
+
+def test_folds_that_are_scored_together_are_as_those_that_are_not():
+    X, labels = text_like(rows=200)
+    task = Classification(X, labels, 2)
+    tasks = [task.on((np.arange(200) % 4 != fold).astype(float)) for fold in range(4)]
+    solved = [own.solve(0.7, own.method("auto"), None, tol=1e-4) for own in tasks]
+    rows = np.arange(0, 200, 3)
+    together = score_together([own.problems[0] for own in solved], [own.solutions[0] for own in solved])
+    for own, scored in zip(solved, together, strict=True):
+        one = Seen(own.problems, own.solutions, own.C, rows)
+        two = Seen(own.problems, own.solutions, own.C, rows, scored)
+        for name in ("by_weights", "by_sums", "lengths"):
+            np.testing.assert_allclose(getattr(two, name), getattr(one, name), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(two.points[0].sums, one.points[0].sums, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(two.points[0].scores, one.points[0].scores, rtol=1e-9, atol=1e-12)
+
+
 def test_a_known_good_C_is_kept_and_a_single_C_can_be_certified():
     X, labels = noisy(2)
     task = Classification(X, labels, 2)
@@ -218,6 +298,26 @@ def test_a_known_good_C_is_kept_and_a_single_C_can_be_certified():
     assert (alone.C, alone.Cs.tolist(), alone.certified) == (0.1, [0.1], True)
     kept = choose_in_range(task, [0.1, 0.2], folds, cv_tol=0.3, best_error=0.0, best_C=7.0)
     assert (kept.C, kept.error) == (7.0, 0.0)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_labels_that_no_proof_can_decide_end_the_proof(loss, monkeypatch):
+    """Empty rows without an intercept have the score zero, whatever C is and however near nodes are."""
+    X, labels = noisy(2)
+    X[:9], labels[:9] = 0.0, 1
+    tried = []
+    prove = range_choice.Between.prove
+
+    def counted(*given):
+        tried.append(given)
+        assert len(tried) < 1000, "the proof goes on for ever"
+        return prove(*given)
+
+    monkeypatch.setattr(range_choice.Between, "prove", counted)
+    task = Classification(X, labels, 2, loss=loss, bias=0.0)
+    choice = choose_in_range(task, [0.01, 1.0], folds_of(fold_numbers(labels, 3, seed=0)), cv_tol=0.01)
+    assert choice.bound <= choice.error == choice.errors.min()
+    assert tried
 
 
 def test_a_proof_without_time_says_what_it_has_proved():

@@ -352,14 +352,18 @@ shrinking, pack, random_state
         )
         self.certified_ = proof.certified
         self.error_bound_ = proof.bound
-        self.range_Cs_, self.range_errors_ = proof.Cs, proof.errors
+        errors = dict(zip(result.Cs.tolist(), (1.0 - result.means).tolist(), strict=True))
+        errors.update(zip(proof.Cs.tolist(), proof.errors.tolist(), strict=True))
+        self.range_Cs_, self.range_errors_ = (np.array(part) for part in zip(*sorted(errors.items()), strict=True))
         self.C_ = proof.C
         self.best_score_ = 1.0 - proof.error
         self.best_params_ = {"C": self.C_}
         if not proof.certified:
+            flat = "; a loss without curvature needs many values of C, loss='squared_hinge' far fewer"
             warnings.warn(
                 f"the error of the chosen C, {proof.error:.4f}, is proved to be within {proof.error - proof.bound:.4f} "
-                f"of the lowest of the range, not within cv_tol={self.cv_tol:g}",
+                f"of the lowest of the range, not within cv_tol={self.cv_tol:g}, after {len(proof.Cs)} values of C"
+                + (flat if self.loss == "hinge" else ""),
                 UserWarning,
                 stacklevel=6,
             )

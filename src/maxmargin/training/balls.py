@@ -74,9 +74,9 @@ class Point(NamedTuple):
     lost: float
 
     @classmethod
-    def of(cls, problem: Any, solution: Solution, C: float, scores: Floats) -> Point:
-        """The point of a solution."""
-        w, v = solution.weights.ravel(), problem.weights(solution.alpha).ravel() / C
+    def of(cls, problem: Any, solution: Solution, C: float, scores: Floats, sums: Floats | None = None) -> Point:
+        """The point of a solution, whose ``w(alpha)`` may be known."""
+        w, v = solution.weights.ravel(), (problem.weights(solution.alpha).ravel() if sums is None else sums) / C
         primal, dual = solution.certificate
         ww, vv = dot(w, w), dot(v, v)
         _, quadratic = problem.dual_parts(solution.alpha)
@@ -98,22 +98,31 @@ class Seen:
         Their C.
     rows : ndarray
         The rows in question.
+    scored : Scored, optional
+        What is known already of the one problem of two classes.
     """
 
-    def __init__(self, problems: list[Any], solutions: list[Solution], C: float, rows: Any) -> None:
+    def __init__(
+        self, problems: list[Any], solutions: list[Solution], C: float, rows: Any, scored: Scored | None = None
+    ) -> None:
         first = problems[0]
         if not getattr(first, "penalize_bias", True):
             raise ValueError("an intercept outside the regulariser is in no ball; use penalize_intercept=True")
         self.C = C
         self.joint = isinstance(first, MulticlassProblem)
         weights = np.vstack([solution.weights for solution in solutions])
-        scores = self._score(first, weights)
-        self.points = [
-            Point.of(problem, solution, C, scores if self.joint else scores[:, k])
-            for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True))
-        ]
+        if scored is None:
+            scores = self._score(first, weights)
+            self.points = [
+                Point.of(problem, solution, C, scores if self.joint else scores[:, k])
+                for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True))
+            ]
+        else:
+            scores = scored.by_weights[:, np.newaxis]
+            self.points = [Point.of(first, solutions[0], C, scored.by_weights, scored.sums)]
         sums = np.vstack([point.sums.reshape(-1, weights.shape[1]) for point in self.points])
-        self.by_weights, self.by_sums = scores[rows], self._score(first, sums, rows)
+        self.by_weights = scores[rows]
+        self.by_sums = self._score(first, sums, rows) if scored is None else scored.by_sums[rows, np.newaxis] / C
         # An empty row without a constant column has the score zero for all weights.
         self.lengths = np.maximum(first.matrix.lengths(first.bias)[rows], TINY)
         # What scores may be off by, for each unit of the length of a row.
@@ -125,6 +134,24 @@ class Seen:
         coef, intercept = np.asfortranarray(weights[:, :-1]), problem.bias * weights[:, -1]
         scores: Floats = problem.matrix.scores(coef, intercept, rows)
         return scores
+
+
+class Scored(NamedTuple):
+    """``w(alpha)`` of a problem of two classes, and the scores of all rows by its weights and by these."""
+
+    sums: Floats
+    by_weights: Floats
+    by_sums: Floats
+
+
+def score_together(problems: list[Any], solutions: list[Solution]) -> list[Scored]:
+    """Several problems over the same rows, as folds are, in one pass for the sums and one for the scores."""
+    first = problems[0]
+    signed = np.stack([own.y * found.alpha for own, found in zip(problems, solutions, strict=True)], axis=1)
+    sums = np.vstack([first.X.T @ signed, first.bias * signed.sum(axis=0)]).T
+    weights = np.vstack([*(found.weights for found in solutions), sums])
+    scores = np.ascontiguousarray(first.matrix.scores(weights[:, :-1], first.bias * weights[:, -1]).T)
+    return [Scored(*parts) for parts in zip(sums, *np.split(scores, 2), strict=True)]
 
 
 class Cells(NamedTuple):
@@ -143,6 +170,8 @@ class Cells(NamedTuple):
         Bernstein coefficients of the mixture of weights, which is linear, in the same way.
     gap : ndarray of shape (cells,)
         The largest difference between the bounds that the mixtures have.
+    far : ndarray of shape (cells,)
+        How far the optimum is from the mixture of weights at most.
     """
 
     centre: Floats
@@ -150,6 +179,7 @@ class Cells(NamedTuple):
     apart: Floats
     weights: Floats
     gap: Floats
+    far: Floats
 
 
 class Pair:
@@ -195,15 +225,35 @@ class Pair:
 
     def losses(self, s: Floats) -> Floats:
         """``L`` of mixtures of weights, from the scores of both."""
+        return self._losses(s, s)[:, 0]
+
+    def _losses(self, s: Floats, other: Floats) -> Floats:
+        """Three Bernstein coefficients, one row for each interval of shares: ``L`` is not above their polynomial.
+
+        They are exact for curved losses of rows that have one at both ends; others are below their chord.
+        """
         left, right = self.left, self.right
         if left is right:
-            return np.full(len(s), left.losses)
+            return np.full((len(s), 3), left.losses)
         if isinstance(left.problem, MulticlassProblem):
-            mixed = ((1 - share) * left.scores + share * right.scores for share in s)
-            return np.array([left.problem.losses_at(scores) for scores in mixed]) / left.C
-        smooth, one, two, unit = self._bent
-        rows = left.problem.loss.primal(np.outer(1 - s, one) + np.outer(s, two), unit).sum(axis=1)
-        return np.asarray(smooth @ [(1 - s) ** 2, 2 * s * (1 - s), s * s] + rows)
+            first, last = (
+                np.array([left.problem.losses_at((1 - share) * left.scores + share * right.scores) for share in own])
+                / left.C
+                for own in (s, other)
+            )
+            return np.stack([first, 0.5 * (first + last), last], axis=1)
+        smooth, *slacks, unit = self._bent
+        bent = [np.outer(1 - own, slacks[0]) + np.outer(own, slacks[1]) for own in (s, other)]
+        loss = left.problem.loss
+        first, last = (loss.primal(own, unit).sum(axis=1) for own in bent)
+        middle = 0.5 * (first + last)
+        if loss.is_curved:
+            # A square that begins to grow from zero within an interval is below one that does so from its end.
+            middle = 0.5 / loss.diagonal_times_C * (np.maximum(bent[0], 0.0) * np.maximum(bent[1], 0.0)) @ unit
+        first += smooth @ [(1 - s) ** 2, 2 * s * (1 - s), s * s]
+        middle += smooth @ [(1 - s) * (1 - other), s * (1 - other) + other * (1 - s), s * other]
+        last += smooth @ [(1 - other) ** 2, 2 * other * (1 - other), other * other]
+        return np.stack([first, middle, last], axis=1)
 
     def share(self, C: Floats) -> Floats:
         """The shares of the right one's weights for which the primal values at some C are about lowest.
@@ -244,8 +294,8 @@ class Pair:
         """The balls for all values of C from each of the first to the corresponding one of the second.
 
         With ``q = w + C v`` the gap is ``(|w|^2 + |C v|^2)/2 + C L - C a`` and ``R^2 = |q|^2/4 + C L - C a``. From one
-        end to the other ``w``, ``v`` and C are linear, so ``C v`` is quadratic, ``C a`` cubic, and ``L``, being convex,
-        is below its chord.
+        end to the other ``w``, ``v`` and C are linear, so ``C v`` is quadratic, ``C a`` cubic, and so is ``C L`` or
+        what is above it.
         """
         key = low.tobytes(), high.tobytes()
         if self._last is None or self._last[0] != key:
@@ -256,7 +306,7 @@ class Pair:
         ends, number = np.unique(np.concatenate([low, high]), return_inverse=True)
         s, t = self.share(ends), self.share_of_variables(ends)
         at = number.reshape(2, -1).T  # the ends of each cell
-        C, losses = ends[at], self.losses(s)[at]
+        C = ends[at]
         w, v = np.zeros((len(low), 2, 4)), np.zeros((len(low), 2, 4))
         w[..., 0], w[..., 1], v[..., 2], v[..., 3] = 1 - s[at], s[at], 1 - t[at], t[at]
         u = np.stack([C[:, :1] * v[:, 0], 0.5 * (C[:, :1] * v[:, 1] + C[:, 1:] * v[:, 0]), C[:, 1:] * v[:, 1]], axis=1)
@@ -264,23 +314,23 @@ class Pair:
         qq, uu, ww = (part @ self._products @ part.swapaxes(1, 2) for part in (q, u, w))
         b = v[..., 2:] @ self._qq @ v[..., 2:].swapaxes(1, 2)
         linear = v[..., 2:] @ (self.left.linear, self.right.linear)
-        e = losses - linear + max(self.left.lost, self.right.lost)
-        square = np.stack([C[:, 0] * e[:, 0], 0.5 * (C[:, 0] * e[:, 1] + C[:, 1] * e[:, 0]), C[:, 1] * e[:, 1]], axis=1)
-        cubic = np.stack(
-            [
-                C[:, 0] * b[:, 0, 0],
-                (C[:, 1] * b[:, 0, 0] + 2 * C[:, 0] * b[:, 0, 1]) / 3,
-                (2 * C[:, 1] * b[:, 0, 1] + C[:, 0] * b[:, 1, 1]) / 3,
-                C[:, 1] * b[:, 1, 1],
-            ],
-            axis=1,
-        )
-        rest = square @ _RAISE_2.T + 0.5 * cubic @ _RAISE_3.T
-        sizes = losses + np.abs(linear) + np.diagonal(b, axis1=1, axis2=2)
+        losses = self._losses(s[at[:, 0]], s[at[:, 1]])
+        e = losses + 0.5 * np.stack([b[:, 0, 0], b[:, 0, 1], b[:, 1, 1]], axis=1)  # L - a
+        e += max(self.left.lost, self.right.lost) - linear @ _RAISE_1.T
+        cubic = np.empty((len(low), 4))
+        cubic[:, [0, 3]] = C * e[:, ::2]
+        cubic[:, 1] = (C[:, 1] * e[:, 0] + 2 * C[:, 0] * e[:, 1]) / 3
+        cubic[:, 2] = (2 * C[:, 1] * e[:, 1] + C[:, 0] * e[:, 2]) / 3
+        rest = cubic @ _RAISE_3.T
+        sizes = losses[:, ::2] + np.abs(linear) + np.diagonal(b, axis1=1, axis2=2)
         rounding = 256 * EPSILON * (np.maximum(qq[:, 0, 0], qq[:, 2, 2]) + C[:, 1] * sizes.max(axis=1))
         gap = rest + 0.5 * _squared(uu) + 0.5 * np.stack([ww[:, 0, 0], ww[:, 0, 1], ww[:, 1, 1]], axis=1) @ _RAISE_2.T
         radius = np.sqrt(np.maximum(_largest(rest + 0.25 * _squared(qq)), 0.0) + rounding)
-        return Cells(0.5 * q, radius, 2 * u - q, w, np.maximum(_largest(gap), 0.0) + rounding)
+        gaps, apart = np.maximum(_largest(gap), 0.0) + rounding, 2 * u - q
+        squares = np.diagonal(apart @ self._products @ apart.swapaxes(1, 2), axis1=1, axis2=2).max(axis=1)
+        # The ball of all weights with such a gap, and the ball above, whose centre is half as far away as C v.
+        far = np.minimum(np.sqrt(2.0 * gaps), 0.5 * np.sqrt(np.maximum(squares, 0.0) + rounding) + radius)
+        return Cells(0.5 * q, radius, apart, w, gaps, far)
 
 
 def _squared(products: Floats) -> Floats:
@@ -289,7 +339,8 @@ def _squared(products: Floats) -> Floats:
     return np.stack([p[:, 0, 0], p[:, 0, 1], (p[:, 0, 2] + 2 * p[:, 1, 1]) / 3, p[:, 1, 2], p[:, 2, 2]], axis=1)
 
 
-#: Bernstein coefficients of degree 4 from those of degrees 2 and 3.
+#: Bernstein coefficients of degree 2 from those of degree 1, and of degree 4 from those of degrees 2 and 3.
+_RAISE_1 = np.array([[2, 0], [1, 1], [0, 2]]) / 2
 _RAISE_2 = np.array([[6, 0, 0], [3, 3, 0], [1, 4, 1], [0, 3, 3], [0, 0, 6]]) / 6
 _RAISE_3 = np.array([[4, 0, 0, 0], [1, 3, 0, 0], [0, 2, 2, 0], [0, 0, 3, 1], [0, 0, 0, 4]]) / 4
 #: The coefficients of degree 4 for both halves of the interval.

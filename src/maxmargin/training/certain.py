@@ -138,4 +138,5 @@ class CertainOfTwo(Certain):
             self._open = open_[left], largest_eigenvalue(products)
         elif len(left) <= MOST_OPEN:
             rows = self.rows[open_[left]]
-            self._open = open_[left], scatter.products.largest_eigenvalue(problem, rows, mean, by_mean[left])
+            largest = scatter.products.largest_eigenvalue(problem, rows, mean, by_mean[left], np.ones(len(rows)))
+            self._open = open_[left], largest

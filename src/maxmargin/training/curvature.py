@@ -9,6 +9,7 @@ so that not all rows near the decision can change sides at the same time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +28,9 @@ LARGEST_PRODUCT, UNKNOWN = 1e37, 1e300
 #: The products of at most so many rows of a fold are kept.
 MOST_KEPT = 1536
 #: Steps of the power iteration for an eigenvalue, and by how much the guess is raised until it is above all of them.
-POWERS, GUESS = 12, 1.15
+POWERS, GUESS = 12, 1.04
 #: Square roots of the shares of curvature that rows may have, from the smallest.
-STEPS = np.array([0.125, 0.25, 0.5, 1.0])
+STEPS = 2.0 ** np.arange(-16, 1)
 #: A factorisation has at most this relative error.
 FACTOR_ERROR = 1e-6
 #: That of a number in single precision, and the size of those that are too small for it.
@@ -51,7 +52,8 @@ def curved_rows(problem: Any, unit: Floats, slack: Floats, far: float) -> Floats
     """
     if problem.loss.lower_per_C != 0.0:
         return unit  # least squares are curved everywhere
-    part = np.maximum(slack, 0.0) / (far * np.maximum(problem.matrix.lengths(problem.bias), TINY))
+    positive, width = np.maximum(slack, 0.0), far * problem.matrix.lengths(problem.bias)
+    part = np.divide(positive, width, out=np.sign(positive), where=positive < width)
     if few_features(problem):
         return np.where(part >= 1.0, unit, 0.0)
     return np.asarray(unit * np.append(0.0, STEPS**2)[np.searchsorted(STEPS, part, side="right")])
@@ -69,6 +71,14 @@ def most_right(scores: Floats, largest: float, square: Any) -> Any:
     """How many of some rows with positive scores can have negative ones at the same time, for balls of some squares."""
     sums = np.cumsum(np.sort(np.maximum(scores, 0.0), axis=-1) ** 2, axis=-1)
     return np.count_nonzero(sums <= np.asarray(largest * square)[..., np.newaxis], axis=-1)
+
+
+def roots_of(scores: Floats, limit: float) -> Floats:
+    """The roots of what rows count in a sum of squares, such that none counts for more than one with this score does.
+
+    Rows far from the decision then add little to the largest eigenvalue.
+    """
+    return np.asarray(limit / np.maximum(scores, limit)) if 0.0 < limit < np.inf else np.ones_like(scores)
 
 
 def inverse_factor(metric: Floats) -> Floats:
@@ -125,13 +135,14 @@ class Products:
         at = order[np.searchsorted(self._rows, rows, sorter=order)]
         return self._matrix[np.ix_(at, at)]
 
-    def largest_eigenvalue(self, problem: Any, rows: Any, mean: Mean, own: Floats) -> float:
-        """The largest eigenvalue of ``x' N^-1 z`` over rows, of which ``own`` are the scores by the mean row."""
+    def largest_eigenvalue(self, problem: Any, rows: Any, mean: Mean, own: Floats, roots: Floats) -> float:
+        """The largest eigenvalue of ``x' N^-1 z`` over rows times their roots; ``own`` are scores by the mean row."""
         products = self.of(problem, rows).astype(np.float64)
         longest = float(products.diagonal().max(initial=0.0))
         if not longest < LARGEST_PRODUCT:
             return UNKNOWN
         products += problem.bias**2 - mean.share * np.outer(own, own)
+        products *= np.outer(roots, roots)
         size = float(np.abs(products.diagonal()).max(initial=TINY))
         # The products are off by their rounding, which may be much where the mean row is long.
         lost = len(rows) * (SINGLE * longest + SMALLEST_SINGLE)
@@ -164,11 +175,21 @@ class Scatter:
 
     def mean(self, problem: Any, unit: Floats) -> Floats:
         """``sum_i c_i x_i / sum_i c_i``."""
-        change = self._change(unit, (problem.shape[1],))
-        self._sum += row_sums(problem.matrix.rows, change)
+        if self._unit is not unit:
+            self.add([self], problem, [unit])
         total = float(unit.sum())
         # What is left of a sum without rows is rounding.
         return np.append(self._sum / total if total > 0.0 else np.zeros(problem.shape[1]), problem.bias)
+
+    @staticmethod
+    def add(scatters: Sequence[Scatter], problem: Any, units: Sequence[Floats]) -> None:
+        """The sums ``sum_i c_i x_i`` of several folds, in one pass."""
+        changes = [own._change(unit, (problem.shape[1],)) for own, unit in zip(scatters, units, strict=True)]
+        sums = (
+            problem.X.T @ np.stack(changes, axis=1) if len(changes) > 1 else [row_sums(problem.matrix.rows, *changes)]
+        )
+        for own, found in zip(scatters, np.transpose(sums) if len(changes) > 1 else sums, strict=True):
+            own._sum += found
 
 
 class Mean(NamedTuple):
@@ -195,9 +216,14 @@ class Mean(NamedTuple):
 
 
 class Open(NamedTuple):
-    """Rows of which only some can be right at the same time: ``sum_i (x_i.d)^2 <= largest |d|^2`` in the metric."""
+    """Rows of which only some can be right at the same time.
+
+    ``sum_i (roots_i x_i.d)^2 <= largest |d|^2`` in the metric. ``limit`` is what the roots were chosen for.
+    """
 
     rows: Any
+    limit: float
+    roots: Floats
     largest: float
 
 

@@ -6,7 +6,7 @@ A label is proved where the score of the centre of a ball is larger than the bal
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from maxmargin.training.curvature import (
     few_features,
     largest_eigenvalue,
     most_right,
+    roots_of,
     whitened,
 )
 
@@ -73,19 +74,29 @@ class Proofs:
         )
         self._rounding = left.rounding + right.rounding
 
-    def sharpen(self, low: Floats, high: Floats, scatter: Scatter) -> bool:
-        """Look at rows that are open in some intervals of C once more, with the curvature of the losses.
-
-        ``scatter`` is that of the same fold at other values of C. Returns whether anything was done.
-        """
+    def curved(self, low: Floats, high: Floats) -> Floats | None:
+        """The weights of rows with a curved loss in some intervals of C; None where that does not help any more."""
         pair = self.pairs[0]
         problem = pair.left.problem
         if self._metric or self._mean or self._scores.shape[2] != 1 or not problem.loss.is_curved:
-            return False
+            return None
         # The slack of a mixture is at least the smaller one of its ends.
         slack = 1.0 - np.maximum(problem.y * pair.left.scores, problem.y * pair.right.scores)
-        far = float(np.sqrt(2.0 * pair.cells(low, high).gap.max())) + self._rounding
-        unit = curved_rows(problem, problem.C / pair.left.C, slack, far)
+        far = float(pair.cells(low, high).far.max()) + self._rounding
+        return curved_rows(problem, problem.C / pair.left.C, slack, far)
+
+    def sharpen(
+        self, low: Floats, high: Floats, scatter: Scatter, spare: float = np.inf, unit: Floats | None = None
+    ) -> bool:
+        """Look at rows that are open in some intervals of C once more, with the curvature of the losses.
+
+        ``scatter`` is that of the same fold at other values of C, ``spare`` how many labels need not be proved, and
+        ``unit`` what `curved` gives, if it is known. Returns whether anything was done.
+        """
+        unit = self.curved(low, high) if unit is None else unit
+        if unit is None:
+            return False
+        problem = self.pairs[0].left.problem
         first, few = float(low.min()), few_features(problem)  # curvature grows with C
         if not few:
             # Of the sum of both bounds, |w - w*|^2_M/2 + |u - w*|^2/2, half of the curvature is left.
@@ -99,14 +110,22 @@ class Proofs:
             lengths = np.sqrt(np.einsum("ij,ij->i", parts, parts)) * (1.0 + FACTOR_ERROR)
             self._metric = Metric(open_, np.maximum(lengths, TINY))
             left = self.wrong_by(low, high).min(axis=0)[open_] <= 1.0
-            part = parts[left]
+            limit, roots = self._roots(low, high, open_[left], spare)
+            part = roots[:, np.newaxis] * parts[left]
             products = part.T @ part if len(part) > part.shape[1] else part @ part.T
-            self._open = Open(open_[left], largest_eigenvalue(products))
+            self._open = Open(open_[left], limit, roots, largest_eigenvalue(products))
         elif self._mean is not None and len(open_) <= MOST_OPEN:
+            limit, roots = self._roots(low, high, open_, spare)
             own = self._by_mean[open_]
-            largest = scatter.products.largest_eigenvalue(problem, self._rows[open_], self._mean, own)
-            self._open = Open(open_, largest)
+            largest = scatter.products.largest_eigenvalue(problem, self._rows[open_], self._mean, own, roots)
+            self._open = Open(open_, limit, roots, largest)
         return True
+
+    def _roots(self, low: Floats, high: Floats, rows: Any, spare: float) -> tuple[float, Floats]:
+        """The distance from the decision of the last row that may turn right, and the roots of what rows count."""
+        scores = np.maximum(self._apart(low, high, rows)[0].min(axis=0), 0.0)
+        limit = float(np.sort(scores)[int(spare)]) if spare < len(rows) else np.inf
+        return limit, roots_of(scores, limit)
 
     def _leads(self, centres: Floats, radii: Floats, high: Any, low: Any) -> Floats:
         """How far one class is above another, in units of what is needed to prove it."""
@@ -147,17 +166,37 @@ class Proofs:
         if self._open is None:
             return proved
         # Of the others as many may be right as the smallest squares of scores allow.
-        open_, cells = self._open.rows, self.pairs[0].cells(low, high)
-        sign = np.where(self.labels == 1, -1.0, 1.0)
-        if self._metric is None:
-            scores, square = self._centre(cells, sign)[..., open_].min(axis=1), cells.radius**2
-        else:
-            scores = (cells.weights @ (sign * self._scores[..., 0])[:, open_]).min(axis=1)
-            square = 2.0 * cells.gap
-        scores -= self._lengths[open_] * self._rounding
+        open_ = self._open.rows
+        scores, square = self._apart(low, high, open_)
         scores[surely[:, open_] > 1.0] = np.inf
+        scores *= self._open.roots
         right = most_right(scores, self._open.largest, square)
         return proved + np.count_nonzero(np.isfinite(scores), axis=1) - right
+
+    def _apart(self, low: Floats, high: Floats, rows: Any) -> tuple[Floats, Floats]:
+        """How far rows are on the wrong side in each interval of C, and the squared radius of the ball around that."""
+        cells, sign = self.pairs[0].cells(low, high), np.where(self.labels == 1, -1.0, 1.0)
+        if self._metric is None:
+            scores, square = self._centre(cells, sign)[..., rows].min(axis=1), cells.radius**2
+        else:
+            scores = (cells.weights @ (sign * self._scores[..., 0])[:, rows]).min(axis=1)
+            square = 2.0 * cells.gap
+        return scores - self._lengths[rows] * self._rounding, square
+
+    def guess_wrong(self, C: float) -> Callable[[float], int]:
+        """About how many labels would be proved to be wrong at a C, if balls were larger or smaller by a factor."""
+        at = np.array([C])
+        surely = self.wrong_by(at, at)[0]
+        if self._open is None:
+            return lambda factor: int(np.count_nonzero(surely > factor))
+        (scores,), (square,), largest = *self._apart(at, at, slice(None)), self._open.largest
+        scores *= roots_of(scores, self._open.limit)
+
+        def guess(factor: float) -> int:
+            near = surely <= factor
+            return len(surely) - int(most_right(scores[near], largest, factor**2 * square))
+
+        return guess
 
     def _of_many(self, low: Floats, high: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Bernstein coefficients of the scores of the centres in each cell, and the radius of each column."""

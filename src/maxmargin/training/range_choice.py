@@ -20,7 +20,7 @@ from maxmargin.problems.csr import Csr
 from maxmargin.problems.losses import Floats
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.training.balls import Pair
-from maxmargin.training.curvature import MOST_FEATURES
+from maxmargin.training.curvature import Scatter, few_features
 from maxmargin.training.folds import Fold
 from maxmargin.training.proofs import Proofs
 from maxmargin.training.range_nodes import Node, RangeNodes
@@ -34,8 +34,14 @@ NARROW = 1e-6
 CELLS = 4
 #: Radii between two values of C grow with about this power of their distance.
 GROWTH = 1.6
-#: With many features, balls that are larger than needed by more than this are not worth a closer look.
-HOPELESS = 0.15
+#: How far apart nodes are put, and from where on they are not even tried, in units of what seems to be the most.
+CAUTION, TOO_FAR = 0.97, 1.1
+#: Where fewer parts than this are left, they are of equal size.
+EVEN = 2.5
+#: Scores count in full up to that of the row which comes after so many times the labels that may be without a proof.
+ROOM = 1.5
+#: The factors of radii that a reach is guessed from.
+SMALLEST, LARGEST, FACTORS = 0.01, 4.0, 128
 #: Errors this close are equal.
 ROUNDING = 1e-12
 
@@ -78,7 +84,7 @@ def choose_in_range(
     tol: float = 1e-3,
     solver: Any = "auto",
     n_jobs: int = 1,
-    most_values: int = 1_000,
+    most_values: int = 250,
     time_limit: float | None = None,
     stop: StopFlag | None = None,
     on_value: Callable[[float, float], None] | None = None,
@@ -99,13 +105,14 @@ def choose_in_range(
     best_error, best_C : float, optional
         What is known already: the lower the error, the less there is to prove.
     known : mapping, optional
-        Solutions of the folds at values of C, to go on from.
+        Solutions of the folds at values of C, to go on from. Values whose errors are known by them are left out where
+        the proof is likely to do without.
     tol : float, default=1e-3
         Gap of the first solution of each C. It is solved more closely where that leaves too many labels open.
     solver, n_jobs, stop
         As in ``cross_validate``.
-    most_values : int, default=1000
-        Most values of C.
+    most_values : int, default=250
+        Most values of C; then the proof is what has been proved so far.
     time_limit : float, optional
         Seconds for everything; then the proof is what has been proved so far.
     on_value : callable, optional
@@ -147,23 +154,32 @@ def choose_in_range(
         return node
 
     left = visit(values[0], known.get(values[0]))
-    bound, around = 1.0, None
+    bound, around, reach, failed = 1.0, None, np.inf, False
     # Values of C to the right of the left end, the nearest last; where the proof fails between, one more is put there.
     stack: list[tuple[float, Node | None]] = [(C, None) for C in reversed(values[1:] or values)]
     while stack:
+        while len(stack) > 1 and stack[-1][1] is None and stack[-1][0] in known:
+            if not np.log(stack[-2][0] / left.C) <= CAUTION * reach < np.inf:
+                break
+            stack.pop()  # its error is known, and the proof is likely to do without it
         C, node = stack[-1]
         if node is None:
             start = known.get(C, left.solved) if around is None else around.start(C)
             node, around = visit(C, start) if C > left.C else left, None
             stack[-1] = (C, node)
-        ended = len(found) >= most_values or node.C / left.C < 1.0 + NARROW or proving.ended()
+        ended = failed or len(found) >= most_values or node.C / left.C < 1.0 + NARROW or proving.ended()
         if node.C / left.C < CLOSE and not ended and not (left.fine and node.fine):
             # So near to each other it must be their own gaps that leave rows open.
             left, node = (own if own.fine else visit(own.C, own.solved, True) for own in (left, node))
             stack[-1] = (C, node)
         between = Between(proving, left, node)
-        lowest, failing = between.prove(best[0] - cv_tol, ended)
+        lowest, failing, seen = between.prove(best[0] - cv_tol, ended, reach)
+        if not ended:
+            # Where nodes have to be nearer and nearer to each other this goes on.
+            reach = seen * min(seen / reach, 1.0) if failing is None and np.isfinite(reach) else seen
         if failing is None or ended:
+            # Nodes elsewhere cannot mend what even the narrowest interval leaves open.
+            failed = failed or lowest < best[0] - cv_tol - ROUNDING
             bound = min(bound, lowest)
             left = node
             stack.pop()
@@ -209,56 +225,80 @@ class Between:
                 errors += share * own.count_wrong(low, high)
         return errors
 
-    def prove(self, needed: float, ended: bool) -> tuple[float, float | None]:
+    def prove(self, needed: float, ended: bool, reach: float) -> tuple[float, float | None, float]:
         """The lowest proved error between the nodes, and a C where the proof needs another node.
 
         The range is divided into cells, each of which has a ball for all of its C. Where a cell has no proof but its
-        middle by itself has one, narrower cells will have it; if not, a solution is missing.
+        middle by itself has one, narrower cells will have it; if not, a solution is missing. ``reach`` is how far apart
+        (by the logarithm of C) nodes of a proof seem to be at most; the last value returned is that seen here.
         """
         if self.left.C == self.right.C:
-            return float(self.proved(*np.full((2, 1), self.left.C))[0]), None
+            return float(self.proved(*np.full((2, 1), self.left.C))[0]), None, reach
+        if not ended and self.distance > TOO_FAR * reach:
+            return 0.0, self._next(reach), reach
         ends = np.geomspace(self.left.C, self.right.C, CELLS + 1)
         ends[-1] = self.right.C
         low, high, lowest = ends[:-1], ends[1:], 1.0
         errors = self.proved(low, high)
         if not ended and errors.min() < needed - ROUNDING:
-            if self.proving.task.matrix.shape[1] > MOST_FEATURES:
-                worst = int(errors.argmin())
-                shrink = self._shrink(float(middle_of(low, high)[worst]), needed)
-                if shrink < HOPELESS:
-                    return 0.0, self._next(shrink)
-            pairs = zip(self.proofs, self.proving.scatters, strict=True)
-            sharper = [own.sharpen(low, high, scatter) for own, scatter in pairs if own is not None]
-            errors = self.proved(low, high) if any(sharper) else errors
+            sharper = self._sharpen(low, high, needed)
+            errors = self.proved(low, high) if sharper else errors
         while True:
             missing = errors < needed - ROUNDING
             lowest = min(lowest, float(np.min(errors if ended else errors[~missing], initial=1.0)))
             if ended or not missing.any():
                 for fold, own in enumerate(self.proofs):
                     self.proving.radii[fold] = np.inf if own is None else own.largest_radius(low, high)
-                return lowest, None
+                return lowest, None, self._reach(float(middle_of(self.left.C, self.right.C)), needed)
             low, high = low[missing], high[missing]
             middle = middle_of(low, high)
             errors = self.proved(middle, middle)
             worst = int(errors.argmin())
             if errors[worst] < needed - ROUNDING or np.any(high < low * (1.0 + NARROW)):
-                return 0.0, self._next(self._shrink(float(middle[worst]), needed))
+                reach = self._reach(float(middle[worst]), needed)
+                return 0.0, self._next(reach), reach
             low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
             errors = self.proved(low, high)
 
-    def _shrink(self, C: float, needed: float) -> float:
-        """The factor by which balls at a C would have to be smaller for a proof; zero where that would not help."""
-        pairs = [(own, share) for own, share in zip(self.proofs, self.shares, strict=True) if own is not None]
-        surely = np.concatenate([own.wrong_by(*np.full((2, 1), C))[0] for own, _ in pairs])
-        weights = np.concatenate([np.full(len(own.labels), share) for own, share in pairs])
-        order = np.argsort(-surely)
-        last = int(np.searchsorted(self.constant + np.cumsum(weights[order]), needed - ROUNDING))
-        return max(float(surely[order[last]]), 0.0) if last < len(order) else 0.0
+    def _sharpen(self, low: Floats, high: Floats, needed: float) -> bool:
+        """Look at all folds with the curvature of the losses; whether there was anything to do."""
+        share = max(0.5 * (self.left.error + self.right.error) - needed, 0.0)
+        known = []
+        for fold, own in enumerate(self.proofs):
+            unit = None if own is None else own.curved(low, high)
+            if own is not None and unit is not None:
+                known.append((fold, own, unit))
+        scatters = self.proving.scatters
+        if known and not few_features(self.proving.task.matrix):
+            problem = known[0][1].pairs[0].left.problem
+            Scatter.add([scatters[fold] for fold, _, _ in known], problem, [unit for _, _, unit in known])
+        for fold, own, unit in known:
+            own.sharpen(low, high, scatters[fold], ROOM * share * len(self.proving.rows[fold]), unit)
+        return bool(known)
 
-    def _next(self, shrink: float) -> float:
+    @property
+    def distance(self) -> float:
+        """How far apart the nodes are, by the logarithm of C."""
+        return float(np.log(self.right.C / self.left.C))
+
+    def _reach(self, C: float, needed: float) -> float:
+        """How far apart nodes may be for a proof, by what balls at a C prove if they are larger or smaller."""
+        guesses = [(own.guess_wrong(C), share) for own, share in zip(self.proofs, self.shares, strict=True) if own]
+        factors = np.geomspace(SMALLEST, LARGEST, FACTORS)
+        first, last = 0, FACTORS  # the number of factors that leave a proof is between them
+        while first < last:
+            middle = (first + last) // 2
+            error = self.constant + sum(share * guess(factors[middle]) for guess, share in guesses)
+            first, last = (middle + 1, last) if error >= needed - ROUNDING else (first, middle)
+        # Where no factor helps the nodes are too far apart to know.
+        return float(self.distance * (0.5 if first == 0 else factors[first - 1] ** (1.0 / GROWTH)))
+
+    def _next(self, reach: float) -> float:
         """Where another node helps most: it divides the range into about as few parts as a proof needs."""
-        parts = 2 if shrink == 0.0 else max(int(np.ceil(shrink ** (-1.0 / GROWTH))), 2)
-        return float(self.left.C * (self.right.C / self.left.C) ** (parts // 2 / parts))
+        parts = self.distance / max(CAUTION * reach, 2.0 * NARROW)
+        if parts < EVEN:
+            parts = max(np.ceil(parts), 2.0)
+        return float(self.left.C * (self.right.C / self.left.C) ** (1.0 / parts))
 
     def start(self, C: float) -> list[Solved]:
         """Mixtures of the two nodes' solutions, as beginnings for a C between them."""
@@ -268,7 +308,7 @@ class Between:
         ]
 
 
-def middle_of(low: Floats, high: Floats) -> Floats:
+def middle_of(low: Any, high: Any) -> Any:
     """The middle of intervals of C, on the logarithmic scale."""
     return np.sqrt(low * high)
 

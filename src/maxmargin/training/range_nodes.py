@@ -14,7 +14,7 @@ from maxmargin.problems.losses import Floats
 from maxmargin.solvers.deadline import Deadline
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import map_threads
-from maxmargin.training.balls import Seen
+from maxmargin.training.balls import Scored, Seen, score_together
 from maxmargin.training.curvature import Scatter
 from maxmargin.training.folds import Fold, FoldSolver
 from maxmargin.training.proofs import Proofs
@@ -33,8 +33,8 @@ TOGETHER_TOL = 1e-9
 class Node(NamedTuple):
     """A value of C that is solved in every fold.
 
-    ``seen`` is None for folds of one class, and ``wrong`` tells which labels are proved wrong at this C. ``fine`` tells
-    whether it is solved so closely that few wrong labels have no proof at this C itself.
+    ``seen`` is None for folds of one class, and ``wrong`` tells which labels are wrong by what was found. ``fine``
+    tells whether it is solved so closely that few wrong labels have no proof at this C itself.
     """
 
     C: float
@@ -100,7 +100,7 @@ class RangeNodes:
             # A solution that is known already may be close enough.
             if solved is None or not all(own.C == C and own.converged and own.gap <= tol for own in solved):
                 solved = self._solve_once(number, C, solved, tol, stop)
-            found = [self._look(fold, own) for fold, own in zip(self.groups[number], solved, strict=True)]
+            found = self._look(number, solved)
             error = float(np.mean([own.share for own in found]))
             # Where the error is well above the best one, more may stay open.
             allowed = OPEN_SHARE * max(error - best_error + self.cv_tol, self.cv_tol)
@@ -121,28 +121,36 @@ class RangeNodes:
         tol, solved = min(tol, self.tol), start
         if not all(own.C == C and own.converged and own.gap <= tol for own in start):
             solved = self._solve_once(number, C, start, tol, stop)
-        return [(own, self._look(fold, own)) for fold, own in zip(group, solved, strict=True)]
+        return list(zip(solved, self._look(number, solved), strict=True))
 
     def _solve_once(self, number: int, C: float, last: list[Solved] | None, tol: float, stop: StopFlag) -> list[Solved]:
         """A group of folds at one C, from what is known."""
         limits = {"tol": tol, "time_limit": self.deadline.left(), "stop": stop, **self.options}
         return self.solver.solve(number, C, last, n_jobs=self.n_jobs, **limits)
 
-    def _look(self, fold: int, solved: Solved) -> Found:
+    def _look(self, number: int, solved: list[Solved]) -> list[Found]:
+        """What the solutions of a group of folds say of the rows left out."""
+        group = self.groups[number]
+        scored: list[Any] = [None] * len(group)
+        if len(group) > 1:
+            scored = score_together([own.problems[0] for own in solved], [own.solutions[0] for own in solved])
+        return [self._look_at(*parts) for parts in zip(group, solved, scored, strict=True)]
+
+    def _look_at(self, fold: int, solved: Solved, scored: Scored | None) -> Found:
         """What a fold's solution says of its rows."""
         own, rows = self.own[fold], self.rows[fold]
         if not solved.problems:
             wrong = ~own.is_right(own.scores(solved, rows), rows)
             return Found(None, float(wrong.mean()), wrong, np.zeros(0))
-        seen = Seen(solved.problems, solved.solutions, solved.C, rows)
+        seen = Seen(solved.problems, solved.solutions, solved.C, rows, scored)
         plain = len(own.present) == own.n_classes
         wrong = ~own.is_right(seen.by_weights if plain else own.scores(solved, rows), rows)
         surely = Proofs(seen, seen, rows, self.labels[fold]).wrong_by(*np.full((2, 1), solved.C))[0]
-        return Found(seen, float(wrong.mean()), surely > 1.0, np.sort(surely[wrong]))
+        return Found(seen, float(wrong.mean()), wrong, np.sort(surely[wrong]))
 
 
 class Found(NamedTuple):
-    """What a fold's solution says of its rows: the share that is wrong, those proved to be, and how surely, sorted."""
+    """What a fold's solution says of its rows: the share that is wrong, which, and how surely they are, sorted."""
 
     seen: Seen | None
     share: float
