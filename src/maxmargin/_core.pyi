@@ -108,6 +108,8 @@ class BinaryState(_State):
         dual: float | None = None,
         error: float = 0.0,
     ) -> None: ...
+    @property
+    def parts(self) -> int: ...
     def alpha(self) -> _Floats: ...
 
 class Order(Enum):
@@ -122,10 +124,12 @@ class DescentOptions:
         self,
         order: Order,
         shrinking: bool,
+        resting: bool,
         averaging: bool,
         anchoring: bool,
         plane: bool,
         pack: bool,
+        parts: int,
         epsilon: float,
     ) -> None: ...
 

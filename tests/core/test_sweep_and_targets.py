@@ -200,7 +200,7 @@ METHODS = {
     **{
         f"{order}{' in the plane' * plane}{' packed' * pack}": (
             lambda state, limits, run, order=order, plane=plane, pack=pack: _core.dual_coordinate_descent(
-                state, _core.DescentOptions(order, True, True, True, plane, pack, 0.0), limits, run
+                state, _core.DescentOptions(order, True, True, True, True, plane, pack, 0, 0.0), limits, run
             )
         )
         for order in ORDERS

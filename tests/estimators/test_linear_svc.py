@@ -188,6 +188,9 @@ def test_data_frames_and_their_names(frame):
     assert model.score(X, data.target) > 0.9
     with pytest.raises(ValueError, match="feature names"):
         model.predict(X[names[::-1]])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(np.ones((5, 2)), np.ones(4))
+    assert model.n_features_in_ == 30
 
 
 def test_pickle_clone_and_parameters():

@@ -149,3 +149,27 @@ def test_liblinears_own_predictions_from_our_file_are_ours_and_back(tmp_path, lo
         assert isinstance(again, LinearSVR)
         labels, _, _ = predict(Y, X, theirs, "-q")
         assert again.predict(X) == pytest.approx(labels, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "convert", [np.asfortranarray, np.ndarray.tolist, lambda X: X.astype(np.float16), sp.csc_matrix, sp.coo_array]
+)
+def test_other_input_is_converted(convert):
+    X, y = load_diabetes(return_X_y=True)
+    expected = LinearSVR(tol=1e-6).fit(X.astype(np.float16).astype(float), y.astype(float)).coef_
+    rounded = X.astype(np.float16).astype(float)
+    for targets in (y, y.tolist(), y.astype(int), y.astype(np.float32)):
+        np.testing.assert_allclose(LinearSVR(tol=1e-6).fit(convert(rounded), targets).coef_, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+def test_what_is_not_finite_is_refused_in_scikit_learns_words(wrong, storage):
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match="Input y contains"):
+        LinearSVR().fit(storage(X), np.append(y[:-1], wrong))
+    X[3, 2] = wrong
+    with pytest.raises(ValueError, match="Input X contains"):
+        LinearSVR().fit(storage(X), y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        LinearSVR().fit(storage(np.ones((5, 2))), np.ones(4))

@@ -33,10 +33,12 @@ PROBLEMS = textwrap.dedent(
     from maxmargin.solvers.methods import solvers_for
     from maxmargin.solvers.together import solve_together
 
-    kind = sys.argv[1]
+    kind, _, many = sys.argv[1].partition(" of ")
     rng = np.random.default_rng(0)
-    clean = rng.normal(size=(80, 6))
-    numbers = clean @ rng.normal(size=6) + rng.normal(size=80)
+    clean = rng.normal(size=(80, 700 if many else 6))
+    if many:
+        clean[rng.random(clean.shape) < 0.5] = 0.0  # the number of entries changes as well
+    numbers = clean @ rng.normal(size=clean.shape[1]) + rng.normal(size=80)
     y = np.where(numbers > 0, 1, -1)
     labels = np.random.default_rng(1).integers(0, 3, len(y))
     FORMS = ("dense", "float32", "csr")
@@ -214,7 +216,17 @@ for form in FORMS:
             assert time.perf_counter() - begin < 5.0, (form, solver)
 print("done")
 """
-KINDS = ["binary", "l1", "regression", "one_class", "crammer_singer", "weston_watkins", "ranking", "measure"]
+KINDS = [
+    "binary",
+    "l1",
+    "l1 of many features",
+    "regression",
+    "one_class",
+    "crammer_singer",
+    "weston_watkins",
+    "ranking",
+    "measure",
+]
 
 
 def run(program, kind):

@@ -116,6 +116,37 @@ def test_many_features_have_the_optimum_of_a_smooth_solver(C, bias, penalize_bia
     assert_between(problem, solution)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("bias", "penalize_bias"), BIASES)
+@pytest.mark.parametrize("copies", [1, 3])
+def test_equal_rows_with_both_labels_share_a_margin(copies, bias, penalize_bias, loss):
+    # Their losses are most of the objective: without the variables that they share, the dual bound stays far off.
+    X, y = random_problem(rows=80, features=700, seed=16, density=0.1)
+    X[60], X[61] = X[40], 0.0  # rows without entries are equal as well
+    X = np.concatenate([X, np.repeat(X[40:], copies, axis=0)])
+    y = np.concatenate([y, np.repeat(-y[40:], copies)])
+    C = 50.0 * np.random.default_rng(1).random(len(y))
+    C[::7] = 0.0
+    problem = BinaryProblem(X, y, C, loss=loss, bias=bias, penalize_bias=penalize_bias, penalty="l1")
+    for tol in (0.3, 1e-6):
+        solution = solve(problem, tol=tol)
+        assert solution.converged
+        check(problem, solution)
+    assert_between(problem, solution)
+
+
+def test_rows_with_both_labels_are_certified_at_once():
+    # Only the rows of the first half have a label that their words tell; each row of the second half is there twice.
+    X, y = random_problem(rows=100, features=800, seed=17, density=0.05)
+    X, y = np.concatenate([X, X[50:]]), np.concatenate([y, -y[50:]])
+    y[:50] = np.where(X[:50].sum(axis=1) > 0, 1, -1)
+    problem = BinaryProblem(X, y, 1e4, penalty="l1")
+    solution = solve(problem, tol=0.1, max_iter=100)
+    assert solution.converged
+    check(problem, solution)
+    assert solution.certificate.dual >= 0.9 * 1e4 * 100
+
+
 @pytest.mark.parametrize("max_iter", [1, 5, 30, 33, 60])
 def test_many_features_keep_to_max_iter(max_iter):
     X, y = random_problem(rows=120, features=700, seed=14, density=0.1)
@@ -139,28 +170,31 @@ def test_liblinear_finds_nothing_lower():
         assert solution.certificate.dual <= problem.primal(weights) * (1 + 1e-12)
 
 
+@pytest.mark.parametrize(("features", "atol"), [(20, 1e-7), (700, 1e-5)])
 @pytest.mark.parametrize("storage_name", list(STORAGES))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_every_storage_gives_the_same_solution(storage_name, dtype, tmp_path):
-    X, y = random_problem(rows=80, features=20, seed=3, density=0.4)
+def test_every_storage_gives_the_same_solution(storage_name, dtype, features, atol, tmp_path):
+    X, y = random_problem(rows=80, features=features, seed=3, density=0.4)
     X = X.astype(dtype)
     problem = BinaryProblem(STORAGES[storage_name](X, tmp_path), y, 0.5, bias=1.0, penalty="l1")
     solution = solve(problem, tol=1e-9)
     assert solution.converged
     reference = solve(BinaryProblem(X.astype(np.float64), y, 0.5, bias=1.0, penalty="l1"), tol=1e-9)
-    np.testing.assert_allclose(solution.weights, reference.weights, atol=1e-7)
+    np.testing.assert_allclose(solution.weights, reference.weights, atol=atol)
 
 
-def test_repeated_indices_add_up():
+@pytest.mark.parametrize(("features", "atol"), [(6, 1e-8), (700, 1e-5)])
+def test_repeated_indices_add_up(features, atol):
     import scipy.sparse as sp
 
-    X, y = random_problem(rows=40, features=6, seed=5)
+    X, y = random_problem(rows=40, features=features, seed=5)
+    places = np.repeat(np.tile(np.arange(features), 40), 2)
     doubled = sp.csr_array(
-        (np.repeat(X, 2, axis=1).ravel() / 2, np.repeat(np.tile(np.arange(6), 40), 2), np.arange(0, 481, 12)),
-        shape=(40, 6),
+        (np.repeat(X, 2, axis=1).ravel() / 2, places, np.arange(0, 80 * features + 1, 2 * features)),
+        shape=X.shape,
     )
     a, b = (solve(BinaryProblem(M, y, 1.0, penalty="l1"), tol=1e-9) for M in (np.ascontiguousarray(X), doubled))
-    np.testing.assert_allclose(a.weights, b.weights, atol=1e-8)
+    np.testing.assert_allclose(a.weights, b.weights, atol=atol)
 
 
 def test_weight_two_equals_repeating_the_row():

@@ -43,7 +43,9 @@ OBJECTS = [
     Auto(dual=True),
     Auto(dual=False, shrinking=False),
     DualCoordinateDescent(),
-    DualCoordinateDescent(order="cyclic", shrinking=False, averaging=False, anchoring=False, plane=False, epsilon=0.1),
+    DualCoordinateDescent(
+        order="cyclic", shrinking=False, resting=False, averaging=False, anchoring=False, plane=False, epsilon=0.1
+    ),
     DualCoordinateDescent(order="shuffled"),
     DualCoordinateDescent(order="uniform"),
     DualCoordinateDescent(order="adaptive"),
@@ -223,8 +225,11 @@ DESCENTS = [
     DualCoordinateDescent(order="adaptive", averaging=False),
     DualCoordinateDescent(order="uniform"),
     DualCoordinateDescent(anchoring=False),
+    DualCoordinateDescent(resting=False),
     DualCoordinateDescent(order="adaptive", anchoring=False),
-    DualCoordinateDescent(order="cyclic", shrinking=False, averaging=False, anchoring=False, plane=False),
+    DualCoordinateDescent(
+        order="cyclic", shrinking=False, resting=False, averaging=False, anchoring=False, plane=False
+    ),
 ]
 
 
@@ -313,9 +318,8 @@ def test_the_cyclic_order_without_shrinking_is_algorithm_1_as_printed(loss, C, e
     truth = algorithm_1(X, y, C, loss, epochs)
     for matrix in (X, csr(X)):
         problem = BinaryProblem(matrix, y, C, loss=loss)
-        solution = solve(
-            problem, DualCoordinateDescent(order="cyclic", shrinking=False, plane=False), tol=0, max_iter=epochs
-        )
+        printed = DualCoordinateDescent(order="cyclic", shrinking=False, resting=False, plane=False)
+        solution = solve(problem, printed, tol=0, max_iter=epochs)
         assert solution.n_iter == epochs
         np.testing.assert_allclose(solution.alpha, truth, rtol=0, atol=1e-12 * max(truth.max(), 1.0))
 

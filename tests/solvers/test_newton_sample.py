@@ -94,3 +94,43 @@ def test_regression_starts_from_a_sample_too(data, loss):
     problem = RegressionProblem(X, target, 0.1, loss=loss, epsilon=10.0 if loss != "least_squares" else 0.0)
     solution = solve(problem, "newton", tol=1e-8)
     assert certified(problem, solution) <= 1.1e-8
+
+
+@pytest.mark.parametrize("targets", ["plain", "dollars", "heavy tails", "sorted", "mostly in the tube"])
+@pytest.mark.parametrize("bias", [{"bias": 0.0}, {"bias": 1.0}, {"bias": 1.0, "penalize_bias": False}])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_regressions_start_from_a_sample_as_well(data, loss, bias, targets):
+    X, _ = data
+    rng = np.random.default_rng(7)
+    noise = rng.standard_t(1.3, ROWS) if targets == "heavy tails" else rng.normal(size=ROWS)
+    y = X @ rng.normal(size=FEATURES) + noise + 3.0
+    epsilon = 4.0 if targets == "mostly in the tube" else 0.1
+    if targets == "dollars":
+        y, epsilon = 1e5 * y, 1e4
+    if targets == "sorted":
+        X, y = X[np.argsort(y)], np.sort(y)
+    problem = RegressionProblem(X, y, 1.0, loss=loss, epsilon=epsilon, **bias)
+    solution = solve(problem, "newton", tol=1e-9)
+    assert solution.converged
+    assert certified(problem, solution) <= 1.1e-9
+    other = solve(problem, "dcd", tol=1e-3)
+    assert other.certificate.dual <= solution.certificate.primal * (1 + 1e-9)
+    assert solution.certificate.dual <= other.certificate.primal * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["newton", "dcd"])
+@pytest.mark.parametrize("tol", [0.5, 1e-1, 1e-3, 1e-6])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive", "least_squares"])
+def test_what_rounding_may_do_is_added_to_the_gap(data, loss, tol, solver):
+    # Values that are carried along instead of computed anew are bounds all the same.
+    X, _ = data
+    rng = np.random.default_rng(8)
+    y = 1e4 * (X @ rng.normal(size=FEATURES) + rng.normal(size=ROWS)) + 1e6
+    epsilon = 0.0 if loss == "least_squares" else 1e3
+    problem = RegressionProblem(1e2 * X, y, 1e-3, loss=loss, epsilon=epsilon, bias=1.0)
+    solution = solve(problem, solver, tol=tol)
+    assert solution.converged
+    primal, dual = problem.primal(solution.weights), problem.dual(solution.alpha)
+    assert primal <= solution.certificate.primal * (1 + 1e-13)
+    assert solution.certificate.dual <= dual + 1e-13 * primal
+    assert solution.certificate.gap == pytest.approx((primal - dual) / primal, rel=1e-3, abs=1e-6 * tol)

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from maxmargin import BinaryProblem, DualCoordinateDescent, solve
 
 
 def text_like(rows=4000, features=2000, seed=0):
-    import scipy.sparse as sp
-
     rng = np.random.default_rng(seed)
     X = sp.random_array((rows, features), density=0.01, rng=rng, format="csr", dtype=np.float32)
     y = np.where(X @ rng.normal(size=features) > 0, 1, -1)
@@ -90,3 +89,40 @@ def test_steps_in_a_plane_take_variables_to_far_bounds(order):
     assert with_plane.certificate.primal == pytest.approx(optimum, rel=1e-3)
     assert problem.certificate(with_plane.weights, with_plane.alpha).gap <= 1e-3 * (1 + 1e-9)
     assert with_plane.n_iter < 0.5 * without.n_iter
+
+
+class OfThirtyPasses(DualCoordinateDescent):
+    """Ends when visits have cost as much as thirty epochs over all rows."""
+
+    def run(self, problem, state, run):
+        return super().run(problem, state, run, max_passes=30.0)
+
+
+@pytest.mark.parametrize("order", ["permuted", "shuffled", "cyclic"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_rows_that_do_not_change_rest_and_the_optimum_is_the_same(order, loss):
+    X, y = text_like(rows=1500, features=300)
+    X = sp.vstack([X, X[:40], sp.csr_array((20, X.shape[1]))]).tocsr()
+    y = np.concatenate([y, -y[:40], y[:20]])  # also rows of other labels than their like, and rows without values
+    problem = BinaryProblem(X, y, 0.5, loss=loss, bias=1.0)
+    options = {"order": order, "shrinking": False}
+    epochs_of_some, epochs_of_all = (
+        solve(problem, OfThirtyPasses(**options, resting=flag), tol=0).n_iter for flag in (True, False)
+    )
+    assert epochs_of_some >= 1.1 * epochs_of_all
+    resting, awake = (DualCoordinateDescent(**options, resting=flag) for flag in (True, False))
+    found, truth = (solve(problem, method, tol=1e-9, max_iter=10**5) for method in (resting, awake))
+    assert found.converged
+    assert found.certificate.primal == pytest.approx(truth.certificate.primal, rel=2e-9)
+
+
+def test_rows_that_rest_wake_when_the_others_are_solved():
+    # From the optimum of a tiny C all rows rest at their bounds, and nearly all have to leave them.
+    X, y = text_like(rows=600)
+    start = solve(BinaryProblem(X, y, 1e-4, loss="hinge"), "dcd", tol=1e-6)
+    solution = solve(BinaryProblem(X, y, 1.0, loss="hinge"), "dcd", tol=1e-8, start=start, max_iter=10**4)
+    assert solution.converged
+    truth = solve(
+        BinaryProblem(X, y, 1.0, loss="hinge"), DualCoordinateDescent(resting=False), tol=1e-8, max_iter=10**4
+    )
+    assert solution.certificate.primal == pytest.approx(truth.certificate.primal, rel=2e-8)

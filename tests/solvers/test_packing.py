@@ -14,7 +14,7 @@ ORDERS = ["permuted", "cyclic", "adaptive", "uniform"]
 @pytest.fixture
 def always_packed(monkeypatch):
     """Makes a packed copy whatever the size."""
-    monkeypatch.setattr(dual_coordinate_descent, "packing_pays", lambda problem: problem.matrix.is_sparse)
+    monkeypatch.setattr(dual_coordinate_descent, "packing_pays", lambda problem, shared: problem.matrix.is_sparse)
 
 
 def text_like(seed, rows=60, common=30, rare=80):
@@ -113,6 +113,8 @@ def test_a_copy_is_made_where_it_pays_only(monkeypatch):
     pays = packing.packing_pays
     assert pays(BinaryProblem(X, y, 1.0))
     assert not pays(BinaryProblem(X, y, 1e-4))  # a few epochs will do
+    assert not pays(BinaryProblem(X, y, 2e-3))
+    assert pays(BinaryProblem(X, y, 2e-3), shared=True)  # several threads gain more
     assert not pays(BinaryProblem(X[:500], y[:500], 1.0))  # too small
     assert not pays(BinaryProblem(X[:, :1000].tocsr(), y, 1.0))  # few features
     assert not pays(BinaryProblem(X[:200].toarray(), y[:200], 1.0))  # dense
@@ -124,7 +126,7 @@ def test_a_copy_is_made_where_it_pays_only(monkeypatch):
 
 
 def test_a_copy_can_be_forbidden(monkeypatch):
-    def refuse(_):
+    def refuse(*_):
         raise AssertionError("not to be asked")
 
     monkeypatch.setattr(dual_coordinate_descent, "packing_pays", refuse)

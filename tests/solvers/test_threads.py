@@ -17,6 +17,7 @@ from maxmargin import (
     LinearSVC,
     LinearSVR,
     Matrix,
+    MulticlassProblem,
     OneClassSVM,
     RankingProblem,
     RegressionProblem,
@@ -58,6 +59,43 @@ def test_newton_gives_the_same_bits_for_any_number_of_threads(kind: str, shape: 
     for other in solutions[1:]:
         assert np.array_equal(solutions[0].weights, other.weights)
         assert np.array_equal(solutions[0].alpha, other.alpha)
+
+
+@pytest.mark.parametrize("formulation", ["crammer_singer", "weston_watkins"])
+@pytest.mark.parametrize(
+    ("solver", "shape", "classes"),
+    [("newton", (6000, 20), 4), ("newton", (1200, 600), 4), ("sdm", (6000, 60), 7)],
+    ids=["matrix", "products", "sdm"],
+)
+@pytest.mark.parametrize("kind", ["dense", "float32", "csr", "csr with repeats"])
+def test_several_classes_have_the_same_bits_for_any_number_of_threads(
+    kind: str, solver: str, shape: tuple[int, int], classes: int, formulation: str
+) -> None:
+    X, _ = make_rows(kind, *shape)
+    rng = np.random.default_rng(4)
+    y = np.argmax(X @ rng.standard_normal((shape[1], classes)) + rng.standard_normal((shape[0], classes)), axis=1)
+    C = 0.01 * rng.integers(0, 3, shape[0])
+    problem = MulticlassProblem(X, y, C, formulation=formulation)
+    solutions = [solve(problem, solver, tol=1e-4, n_jobs=n_jobs) for n_jobs in (1, 2, 5)]
+    assert solutions[0].converged
+    assert problem.certificate(solutions[0].weights, solutions[0].alpha).gap <= 1.001e-4
+    for other in solutions[1:]:
+        assert np.array_equal(solutions[0].weights, other.weights)
+        assert np.array_equal(solutions[0].alpha.data, other.alpha.data)
+        assert np.array_equal(solutions[0].alpha.indices, other.alpha.indices)
+
+
+def test_limits_and_callbacks_end_newton_for_several_classes_in_threads() -> None:
+    X, _ = make_rows("dense", 4000, 600)
+    y = np.random.default_rng(5).integers(4, size=4000)
+    problem = MulticlassProblem(X, y, 10.0)
+    at_zero = problem.primal(np.zeros((4, 601)))
+    for seconds in (0.001, 0.05, 0.2):
+        cut_short = solve(problem, "newton", tol=0, time_limit=seconds, n_jobs=3)
+        assert cut_short.exit == "time_limit"
+        assert cut_short.certificate.primal <= at_zero
+    stopped = solve(problem, "newton", tol=0, callback=lambda report, _: report.epoch >= 2, n_jobs=3)
+    assert stopped.exit == "stopped"
 
 
 @pytest.mark.parametrize("penalize_bias", [True, False])

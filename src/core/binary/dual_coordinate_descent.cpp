@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "binary/methods.hpp"
 #include "binary/orders.hpp"
 #include "binary/primal_line.hpp"
+#include "binary/team_sweep.hpp"
 #include "run/pace.hpp"
 #include "run/random.hpp"
 #include "run/reached.hpp"
@@ -43,7 +45,7 @@ class DualCoordinateDescent {
           bias_(state.variables, state.loss, state.bias, options.anchoring || state.bias.free),
           averages_(order.wanders() && options.averaging),
           sweep_(rows, state.variables, state.loss, state.bias.value, {bias_.step(), bias_.curvature()}),
-          plane_(sweep_, state.variables) {}
+          plane_(sweep_, state.variables, monitor.team()) {}
 
     Outcome run() {
         start();
@@ -66,8 +68,7 @@ class DualCoordinateDescent {
             if (steps_in_plane) {
                 plane_.begin(w_, work);
             }
-            const SweepResult sweep = sweep_.run(order_.schedule(random_), order_.rule(), order_.asks_for_gains(),
-                                                 w_.data(), visits, monitor_);
+            const SweepResult sweep = this->sweep(visits);
             ++epochs_;
             order_.end_epoch(visits);
             work = sweep.work;
@@ -104,8 +105,8 @@ class DualCoordinateDescent {
             hidden_gap = now.hidden_gap;
             const double difference = now.primal - now.dual;
             if (sweep.gap > 0.0) {
-                const double most = bias_.anchored() ? infinity : 1.0;  // the sweep knows nothing of the anchor
-                trust = std::clamp((difference - hidden_gap) / sweep.gap, 0.1, most);
+                // A single iterate may be much worse than the sweep says; the next ones are not.
+                trust = std::clamp((difference - hidden_gap) / sweep.gap, 0.1, 1.0);
             }
             const bool averaged = averages_ && gap_now() > limits_.tol && average_is_better(now.primal);
             const bool converged = is_verified();
@@ -167,6 +168,8 @@ class DualCoordinateDescent {
     static constexpr double far = 0.1;              // a gap at which means are always worth a try
     static constexpr double near = 4.0;             // tolerances, at which the best bias is worth a search
     static constexpr double most_drift = 0.01;      // of the gap, by the rounding of steps
+    static constexpr double unseen = 5e-11;         // of the objective, an error that need not be computed away
+    static constexpr double negligible = 5e-8;      // the same, of the tolerance
 
     struct Evaluation {
         double primal;
@@ -191,10 +194,20 @@ class DualCoordinateDescent {
         return 2.0 * (problem_.loss.is_hinge() ? std::max(limits_.patience, passes_) : limits_.patience);
     }
 
+    SweepResult sweep(Visits& visits) {
+        const std::span<const RowIndex> schedule = order_.schedule(random_);
+        const bool with_gains = order_.asks_for_gains();
+        return shared_ ? shared_->run(schedule, order_.rule(), with_gains, w_.data(), visits, monitor_)
+                       : sweep_.run(schedule, order_.rule(), with_gains, w_.data(), visits, monitor_);
+    }
+
     double best_primal() const { return std::min(state_.bounds.primal(), line_.primal()); }
     double gap_now() const { return relative_gap(best_primal(), state_.bounds.dual()); }
 
     void start() {
+        if (monitor_.team() != nullptr && problem_.rows.parts() > 1) {
+            shared_.emplace(sweep_, state_.variables, *monitor_.team(), options_.parts == 0);
+        }
         count_ = order_.active();
         dual_ = state_.bounds.dual();
         problem_.assign(state_.bounds.variables());
@@ -253,7 +266,7 @@ class DualCoordinateDescent {
     // Weights, the slacks of which are at hand.
     void offer_weights(double primal, const std::vector<double>& w) {
         if (options_.plane) {
-            line_.add(primal, w, slacks_, problem_.variables, problem_.loss, problem_.regulariser());
+            line_.add(primal, w, slacks_, problem_.variables, problem_.loss, problem_.regulariser(), monitor_.team());
         } else {
             line_.keep(primal, w, slacks_);
         }
@@ -267,7 +280,7 @@ class DualCoordinateDescent {
         }
         settle();
         line_.forget();  // its value may turn out to have been off
-        if (exact_ && best_are_current_ && !problem_.bias.free) {
+        if (exact_ && best_are_current_ && !problem_.bias.free && !(state_.bounds.dual_error() <= negligible_error())) {
             // A sum without the rounding of steps costs less here than on rows that are not packed.
             const Monitor::Checking checking(monitor_);
             state_.bounds.revise_dual(dual_value(problem_, sums_, monitor_.team()));
@@ -277,6 +290,11 @@ class DualCoordinateDescent {
         }
         sum_up();
         return false;
+    }
+
+    // An error of the dual value that is too small beside the tolerance to be computed away.
+    double negligible_error() const {
+        return std::min(unseen, negligible * limits_.tol) * std::abs(state_.bounds.primal());
     }
 
     // The weights without the rounding errors of many steps.
@@ -325,6 +343,7 @@ class DualCoordinateDescent {
     DualSweep sweep_;
     DualPlane plane_;
     PrimalLine line_;
+    std::optional<TeamSweep> shared_;
     int without_average_ = 0;  // certificates
     std::vector<double> w_, sums_, kept_, slacks_;
     bool best_are_current_ = false;  // whether the best variables are those of the last certificate
@@ -350,7 +369,7 @@ std::unique_ptr<RowOrder> make_order(const BinaryState& state, const DescentOpti
     if (options.order == OrderName::adaptive) {
         return std::make_unique<Adaptive>(std::move(rows), size, options.shrinking, shuffle);
     }
-    return std::make_unique<Permuted>(std::move(rows), size, options.shrinking, shuffle);
+    return std::make_unique<Permuted>(std::move(rows), size, options.shrinking, options.resting, shuffle);
 }
 
 }  // namespace
@@ -360,7 +379,13 @@ Outcome dual_coordinate_descent(BinaryState& state, const DescentOptions& option
     const std::unique_ptr<RowOrder> order = make_order(state, options);
     constexpr double seconds_per_value = 1.5e-8;  // to pack it, which cannot be interrupted
     const bool in_time = seconds_per_value * static_cast<double>(state.rows().stored()) <= 0.2 * monitor.time_left();
-    const SweptRows rows = state.rows().swept(options.pack && in_time, limits.tol < exact_below);
+    // Several threads share the sweeps over packed rows.
+    Team* const team = monitor.team();
+    const bool shares = team != nullptr && options.order != OrderName::uniform;
+    const ColumnParts parts = shares ? TeamSweep::parts_of(state.rows().rows(), options.parts) : ColumnParts{};
+    const SweptRows rows = state.rows().swept(options.pack && in_time, limits.tol < exact_below, parts,
+                                              parts.count() > 1 ? team : nullptr);
+    state.parts = rows.parts();
     DualCoordinateDescent descent(state, rows, *order, options, limits, monitor);
     const Outcome outcome = descent.run();
     descent.settle();

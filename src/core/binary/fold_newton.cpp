@@ -1,16 +1,15 @@
 #include "binary/fold_newton.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <stdexcept>
 
 #include "rows/rows.hpp"
 #include "run/chunks.hpp"
 #include "run/reached.hpp"
+#include "run/team.hpp"
 
 namespace maxmargin {
 namespace {
@@ -27,21 +26,6 @@ double largest_C(std::span<const JointProblem> problems) {
         }
     }
     return C;
-}
-
-// body(k) for all k below a count, by the threads of a team if there is one.
-template <class Body>
-void for_all(Team* team, std::size_t count, const Body& body) {
-    if (team == nullptr) {
-        OneByOne{}(count, body);
-        return;
-    }
-    std::atomic<std::size_t> next{0};
-    team->run([&](std::size_t) {
-        for (std::size_t k = next++; k < count; k = next++) {
-            body(k);
-        }
-    });
 }
 
 }  // namespace

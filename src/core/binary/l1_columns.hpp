@@ -4,13 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "binary/columns.hpp"
 #include "binary/problem.hpp"
+#include "numeric/huge_array.hpp"
+#include "numeric/row_entries.hpp"
 #include "numeric/simd.hpp"
 #include "run/monitor.hpp"
 
@@ -30,15 +31,30 @@ class L1Columns {
     double square(std::size_t j) const { return fetched_[place_[j]].square; }
     std::size_t size(std::size_t j) const { return fetched_[place_[j]].column.rows.size(); }
 
+    // Counts the entries of each column, if that has not been done, and looks at all of them while it does:
+    // visit(i, j, x).
+    template <RowSource Rows, class Visit = void (*)(std::size_t, std::size_t, double)>
+    void count_entries(
+        const BinaryProblem<Rows>& problem, Monitor& monitor,
+        const Visit& visit = [](std::size_t, std::size_t, double) {}) {
+        if (most_.empty()) {
+            most_.resize(count());
+            for_each(
+                problem,
+                [&](std::size_t i, std::size_t j, double x) {
+                    ++most_[j];
+                    visit(i, j, x);
+                },
+                monitor);
+        }
+    }
+
     // Copies those columns that are not there yet. False when time has run out.
     template <RowSource Rows>
     bool fetch(const BinaryProblem<Rows>& problem, std::span<const std::uint32_t> features, Monitor& monitor) {
-        if (most_.empty()) {
-            most_.resize(count());
-            for_each(problem, [this](std::size_t, std::size_t j, double) { ++most_[j]; }, monitor);
-        }
-        // Where the next entry of a column goes. Before its first one there is a place that no row has.
-        std::vector<std::size_t> next(count(), unwanted), starts;
+        count_entries(problem, monitor);
+        std::vector<Room> rooms(count());
+        std::vector<std::size_t> starts;
         const std::size_t before = fetched_.size();
         std::size_t total = 0;
         for (const std::uint32_t j : features) {
@@ -55,29 +71,29 @@ class L1Columns {
         Block& block = blocks_.emplace_back(total);
         for (const std::uint32_t j : features) {
             if (place_[j] >= before) {
-                next[j] = starts[place_[j] - before];
-                block.rows[next[j] - 1] = no_row;
+                const std::size_t start = starts[place_[j] - before];
+                rooms[j] = {start, start + most_[j]};
+                block.rows[start - 1] = no_row;
             }
         }
         const bool complete = for_each(
             problem,
             [&, rows = block.rows.get(), values = block.values.get()](std::size_t i, std::size_t j, double x) {
-                const std::size_t k = next[j];
-                if (k == unwanted) {
+                Room& room = rooms[j];
+                if (room.next == 0) {  // not wanted
                     return;
                 }
-                if (rows[k - 1] == i) {  // repeated indices add up
-                    values[k - 1] += x;
-                    return;
+                if (rows[room.next - 1] == i) {  // repeated indices add up
+                    values[room.next - 1] += x;
+                } else if (room.next < room.end) {  // always, unless the data are changed meanwhile
+                    rows[room.next] = static_cast<RowIndex>(i);
+                    values[room.next++] = x;
                 }
-                rows[k] = static_cast<RowIndex>(i);
-                values[k] = x;
-                next[j] = k + 1;
             },
             monitor);
         for (const std::uint32_t j : features) {
             if (place_[j] >= before) {
-                const std::size_t start = starts[place_[j] - before], size = next[j] - start;
+                const std::size_t start = starts[place_[j] - before], size = rooms[j].next - start;
                 const double* values = block.values.get() + start;
                 const Column column{{block.rows.get() + start, size}, {values, size}};
                 fetched_[place_[j]] = {column, column, dense_squared_norm(values, size)};
@@ -152,8 +168,11 @@ class L1Columns {
 
   private:
     static constexpr std::uint32_t absent = ~std::uint32_t{0};
-    static constexpr std::size_t unwanted = ~std::size_t{0};
 
+    // Where the next entry of a column goes, and where its room ends. Before the first one is a place that no row has.
+    struct Room {
+        std::size_t next = 0, end = 0;
+    };
     struct Fetched {
         Column whole, column;  // of all rows, and of those that are looked at
         double square = 0.0;   // of the latter
@@ -161,35 +180,37 @@ class L1Columns {
     // What one call has fetched; it never moves.
     struct Block {
         explicit Block(std::size_t count)
-            : size(count),
-              rows(std::make_unique_for_overwrite<RowIndex[]>(count)),
-              values(std::make_unique_for_overwrite<double[]>(count)) {}
+            : size(count), rows(make_huge_array<RowIndex>(count)), values(make_huge_array<double>(count)) {}
         std::size_t size;
-        std::unique_ptr<RowIndex[]> rows;
-        std::unique_ptr<double[]> values;
+        HugeArray<RowIndex> rows;
+        HugeArray<double> values;
     };
 
     template <RowSource Rows, class Visit>
     bool for_each(const BinaryProblem<Rows>& problem, const Visit& visit, Monitor& monitor) const {
         const std::size_t constant = problem.features();
-        for (std::size_t i = 0; i < problem.size(); ++i) {
-            const double scale = scale_[i];
-            if (scale == 0.0) {
-                continue;
-            }
-            if (monitor.poll(problem.rows.stored(i))) {
-                return false;
-            }
-            problem.rows.for_each(i, [&](std::size_t j, double x) {
-                if (x != 0.0) {
-                    visit(i, j, scale * x);
+        RowBuffer buffer;
+        return problem.rows.with_view([&](const auto& rows) {
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                const double scale = scale_[i];
+                if (scale == 0.0) {
+                    continue;
                 }
-            });
-            if (problem.bias.value != 0.0) {
-                visit(i, constant, scale * problem.bias.value);
+                if (monitor.poll(rows.stored(i))) {
+                    return false;
+                }
+                const auto row = rows.entries(i, buffer);
+                for (std::size_t k = 0; k < row.count; ++k) {
+                    if (const double x = static_cast<double>(row.values[k]); x != 0.0) {
+                        visit(i, row.far[k], scale * x);
+                    }
+                }
+                if (problem.bias.value != 0.0) {
+                    visit(i, constant, scale * problem.bias.value);
+                }
             }
-        }
-        return true;
+            return true;
+        });
     }
 
     std::vector<double> scale_;

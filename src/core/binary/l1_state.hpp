@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "binary/l1_conflicts.hpp"
 #include "binary/problem.hpp"
 #include "binary/state.hpp"
 #include "numeric/regulariser.hpp"
@@ -59,7 +61,7 @@ class L1State {
     }
 
     // Makes the variables feasible, by the factor that is best for them, and offers them. `sums` are their sums of
-    // rows, before and after alike. Returns the factor.
+    // rows before. Returns the factor.
     template <class Rows>
     double offer_variables(const BinaryProblem<Rows>& problem, const std::vector<double>& sums) {
         TwofoldSum linear, quadratic;
@@ -73,7 +75,11 @@ class L1State {
         for (Variable& v : variables) {
             v.alpha *= factor;
         }
-        const double dual = factor * (linear.value() - factor * quadratic.value());
+        double dual = factor * (linear.value() - factor * quadratic.value());
+        if (conflicts && !conflicts->empty()) {
+            conflicts->improve(variables, loss);
+            dual = problem.dual_terms();
+        }
         bounds.offer_variables(dual, [&](std::vector<double>& best) { problem.copy_alphas(best); });
         return factor;
     }
@@ -93,6 +99,7 @@ class L1State {
     Loss loss;
     Bias bias;
     Bounds<std::vector<double>> bounds;
+    std::optional<L1Conflicts> conflicts;  // once they are looked for
 
   private:
     const AnyRows& rows_;

@@ -52,19 +52,7 @@ class L1Subproblem {
                !monitor_.ended()) {
             violation_ = 0.0;
             random_.shuffle(std::span(active_));
-            std::size_t kept = 0;
-            for (const std::uint32_t j : active_) {
-                const std::size_t entries = 2 * columns_.size(j);
-                if (monitor_.poll(entries)) {
-                    break;
-                }
-                work += static_cast<double>(entries);
-                if (step(j)) {
-                    active_[kept++] = j;
-                }
-            }
-            active_.resize(kept);
-            ++epochs_;
+            work += visit_active();
             const double after = objective();
             careful_ = careful_ || after > before * (1.0 + 1e-12);
             before = after;
@@ -72,10 +60,26 @@ class L1Subproblem {
         if (with_newton && !monitor_.ended() && !active_.empty()) {
             std::sort(active_.begin(), active_.end());
             newton_step(before);
+        } else if (epochs_ < most_epochs && !monitor_.ended()) {
+            // In order, those that were left out as well, and the bias last: steps over a few heavy features would
+            // leave the dual variables far from feasible otherwise.
+            active_ = features_;
+            work += visit_active();
         }
         return work;
     }
-    std::int64_t epochs() const { return epochs_; }  // of the last descent
+
+    // One visit of each of these features in order, and more epochs over those that are in use then.
+    void sweep(std::span<const std::uint32_t> features, std::int64_t epochs) {
+        active_.assign(features.begin(), features.end());
+        for (epochs_ = 0; epochs_ < epochs && !active_.empty() && !monitor_.ended();) {
+            if (epochs_ > 0) {
+                random_.shuffle(std::span(active_));
+            }
+            visit_active();
+        }
+    }
+    std::int64_t epochs() const { return epochs_; }  // of the last descent or sweep
 
     // How far a weight is from its optimum, given the others: 0 where its subgradient contains 0.
     static double violation(double weight, double correlation, double limit) {
@@ -100,6 +104,25 @@ class L1Subproblem {
     static constexpr int most_trials = 8;            // of step lengths
     static constexpr double accuracy = 0.03;         // of conjugate gradients
     static constexpr double least_curvature = 0.01;  // of the largest possible
+
+    // An epoch over the active features, of which those that stay at zero leave. Returns the work.
+    double visit_active() {
+        double work = 0.0;
+        std::size_t kept = 0;
+        for (const std::uint32_t j : active_) {
+            const std::size_t entries = 2 * columns_.size(j);
+            if (monitor_.poll(entries)) {
+                break;
+            }
+            work += static_cast<double>(entries);
+            if (step(j)) {
+                active_[kept++] = j;
+            }
+        }
+        active_.resize(kept);
+        ++epochs_;
+        return work;
+    }
 
     double bounded(double value) const { return value > lower_ ? value : lower_; }
     double penalty(std::size_t j) const { return free_bias_ && j + 1 == columns_.count() ? 0.0 : strength; }

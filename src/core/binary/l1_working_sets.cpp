@@ -50,6 +50,7 @@ class WorkingSets {
         }
         const double pass = static_cast<double>(problem_.rows.stored() + problem_.size());
         double credit = 0.0;
+        bool on_path = !few_ && is_cold();
         for (std::int64_t round = 0;; ++round) {
             const bool last = monitor_.look() || epochs_ >= limits_.max_iter || stalled_ >= most_stalled;
             const double before = state_.bounds.gap();
@@ -58,8 +59,16 @@ class WorkingSets {
                 settle();
                 start_.clear();
             }
+            const double dual = state_.bounds.dual();
             certify();
+            if (!on_path && !few_ && !ascended_ && state_.bounds.dual() > dual) {
+                proximal_.alpha = variables_of_slacks();  // the best of these are where proximal steps start
+            }
             bool converged = reached(state_, limits_.tol, monitor_);
+            if (!converged && !on_path && !few_ && !state_.conflicts && !monitor_.ended()) {
+                find_conflicts();
+                converged = reached(state_, limits_.tol, monitor_);
+            }
             if (!converged && !last && !few_ && credit >= 2.0 * static_cast<double>(proximal_epochs) * pass) {
                 credit = 0.0;
                 ascend();
@@ -70,8 +79,12 @@ class WorkingSets {
                 const Exit limit = stalled_ >= most_stalled ? Exit::budget : Exit::max_iter;
                 return {converged ? Exit::converged : monitor_.ended() ? monitor_.exit() : limit, epochs_};
             }
-            const bool on_path = next_strength(round);
-            stalled_ = !on_path && round > 0 && !(state_.bounds.gap() < before) ? stalled_ + 1 : 0;
+            if (on_path) {
+                on_path = false;
+                follow_path();
+                continue;
+            }
+            stalled_ = round > 0 && !(state_.bounds.gap() < before) ? stalled_ + 1 : 0;
             if (options_.screening && state_.bounds.gap() < screening_gap) {
                 screen(state_.bounds.primal() - state_.bounds.dual());
             }
@@ -81,16 +94,13 @@ class WorkingSets {
                 few_features_->step(sub_.w, slack_, sums_, share_of_model * violation_);
                 continue;
             }
-            if (!fetch()) {
+            if (!columns_.fetch(problem_, set_, monitor_)) {
                 continue;
             }
             look_near();
-            const bool newton = !on_path && state_.bounds.gap() < newton_gap;
-            const double work =
-                sub_.descend(set_, share_of_violation * violation_, most_passes * pass,
-                             std::min(on_path ? path_epochs : most_epochs, limits_.max_iter - epochs_), newton);
+            credit += sub_.descend(set_, share_of_violation * violation_, most_passes * pass,
+                                   std::min(most_epochs, limits_.max_iter - epochs_), state_.bounds.gap() < newton_gap);
             epochs_ += sub_.epochs();
-            credit = on_path ? 0.0 : credit + work;
         }
     }
 
@@ -98,14 +108,16 @@ class WorkingSets {
     static constexpr double share_of_violation = 0.3;  // of all features, to which a working set is solved
     static constexpr double share_of_model = 0.1;      // the same for the quadratic model over few features
     static constexpr std::int64_t most_epochs = 60;    // for one working set
-    static constexpr std::int64_t path_epochs = 4;     // for one value of C on the way
+    static constexpr std::int64_t path_epochs = 3;     // for one value of C on the way
     static constexpr double path_factor = 3.0;         // from one value of C to the next
-    static constexpr double most_passes = 10.0;        // over as many entries as the matrix has, for one working set
+    static constexpr double most_passes = 5.0;         // over as many entries as the matrix has, for one working set
     static constexpr std::int64_t proximal_epochs = 5;
+    // Of the factor that makes their variables feasible: when more epochs follow at once, and what they must gain.
+    static constexpr double enough_of_size = 0.5, worth_more_epochs = 1.2;
     static constexpr double softness = 0.3;  // of a proximal step, in units of |w|_1 / |w|^2
     static constexpr double screening_gap = 0.01, newton_gap = 0.05;
     static constexpr int most_stalled = 30;
-    static constexpr double look_ahead = 0.1;  // of the strength: features that are fetched before they are needed
+    static constexpr double promise = 3.0;            // of a sum of rows, at the weights zero
     static constexpr double worth_restricting = 0.8;  // of the rows
     static constexpr int most_retreats = 20;
 
@@ -132,24 +144,87 @@ class WorkingSets {
     }
 
     // Without weights to start from, C comes up in steps: few features are in use while it is small, and each value
-    // starts near its optimum. Whether the next one is still below.
-    bool next_strength(std::int64_t round) {
-        if (round == 0) {
-            const bool cold = !few_ && is_cold();
-            sub_.strength = cold ? state_.regulariser().dual_norm(sums_) : 1.0;
+    // starts near its optimum. One more visit of all features comes at the end, in order, the bias last.
+    void follow_path() {
+        const std::vector<double> promises = find_promises();
+        std::vector<std::uint32_t> features = above(promises, promise);
+        if (!columns_.fetch(problem_, features, monitor_)) {
+            return;
         }
-        sub_.strength = std::max(sub_.strength / path_factor, 1.0);
-        return sub_.strength > 1.0;
+        sub_.r.resize(problem_.size());
+        for (std::size_t i = 0; i < problem_.size(); ++i) {
+            sub_.r[i] = unit(problem_.variables[i]) * slack_[i];
+        }
+        sub_.strength = state_.regulariser().dual_norm(sums_);
+        auto sweep = [&](std::int64_t most) {
+            sub_.sweep(features, std::min(most, limits_.max_iter - epochs_));
+            epochs_ += sub_.epochs();
+        };
+        while (sub_.strength > 1.0 && !monitor_.ended()) {
+            sub_.strength = std::max(sub_.strength / path_factor, 1.0);
+            features = above(promises, std::max(sub_.strength, promise));
+            sweep(path_epochs);
+        }
+        sub_.strength = 1.0;
+        sweep(1);
+    }
+
+    std::vector<double> variables_of_slacks() const {
+        std::vector<double> alphas(problem_.size());
+        for (std::size_t i = 0; i < problem_.size(); ++i) {
+            const Variable& v = problem_.variables[i];
+            alphas[i] = v.takes_part() ? problem_.loss.slope(slack_[i], v.C()) : 0.0;
+        }
+        return alphas;
+    }
+
+    // How large the sum of each feature may become on the way: that of its terms of one sign, as they are at the first
+    // weights.
+    std::vector<double> find_promises() {
+        std::vector<double> sizes(problem_.features() + 1), alphas = variables_of_slacks();
+        for (std::size_t i = 0; i < problem_.size(); ++i) {
+            const double scale = unit(problem_.variables[i]);  // of the entries
+            alphas[i] = scale > 0.0 ? std::abs(alphas[i]) / scale : 0.0;
+        }
+        columns_.count_entries(problem_, monitor_,
+                               [&](std::size_t i, std::size_t j, double x) { sizes[j] += alphas[i] * std::abs(x); });
+        for (std::size_t j = 0; j < problem_.features(); ++j) {
+            sizes[j] = 0.5 * (sizes[j] + std::abs(sums_[j]));
+        }
+        return sizes;
+    }
+
+    // The features that promise more than a limit, or are near it at the first weights; the bias always.
+    std::vector<std::uint32_t> above(const std::vector<double>& promises, double limit) const {
+        std::vector<std::uint32_t> features;
+        for (std::size_t j = 0; j < problem_.features(); ++j) {
+            if (promises[j] > limit || std::abs(sums_[j]) > std::max(limit / promise, 1.0)) {
+                features.push_back(static_cast<std::uint32_t>(j));
+            }
+        }
+        if (problem_.bias.value != 0.0) {
+            features.push_back(static_cast<std::uint32_t>(problem_.features()));
+        }
+        return features;
+    }
+
+    // The best variables so far, with equal rows of both labels at their best.
+    void find_conflicts() {
+        const Monitor::Checking checking(monitor_);
+        state_.conflicts.emplace(problem_, monitor_);
+        if (!state_.conflicts->empty()) {
+            problem_.assign(state_.bounds.variables());
+            state_.conflicts->improve(problem_.variables, problem_.loss);
+            state_.bounds.offer_variables(problem_.dual_terms(),
+                                          [&](std::vector<double>& best) { problem_.copy_alphas(best); });
+        }
     }
 
     // A proximal step around the weights: its variables are offered, its weights taken where they are better.
     void ascend() {
+        ascended_ = true;
         if (proximal_.alpha.empty()) {
-            proximal_.alpha.resize(problem_.size());
-            for (std::size_t i = 0; i < problem_.size(); ++i) {
-                const Variable& v = problem_.variables[i];
-                proximal_.alpha[i] = v.takes_part() ? problem_.loss.slope(slack_[i], v.C()) : 0.0;
-            }
+            proximal_.alpha = variables_of_slacks();
         }
         double length = 0.0, square = 0.0;
         for (std::size_t j = 0; j < problem_.features(); ++j) {
@@ -160,20 +235,26 @@ class WorkingSets {
             return;
         }
         const double before = state_.bounds.primal();
-        std::vector<double> sums;
-        const std::int64_t epochs = std::min(proximal_epochs, limits_.max_iter - epochs_);
-        proximal_.step(sub_.w, softness * length / square, epochs, sums);
-        epochs_ += epochs;
-        problem_.assign(proximal_.alpha);
-        if (problem_.bias.free) {
-            balance(problem_);
-            problem_.sum_rows(sums);
-        }
-        state_.offer_variables(problem_, sums);
+        proximal_.begin(sub_.w, softness * length / square);
+        double factor = 0.0, old;
+        do {
+            old = factor;
+            const std::int64_t epochs = std::min(proximal_epochs, limits_.max_iter - epochs_);
+            std::vector<double> sums;
+            proximal_.sweep(epochs, sums);
+            epochs_ += epochs;
+            problem_.assign(proximal_.alpha);
+            if (problem_.bias.free) {
+                balance(problem_);
+                problem_.sum_rows(sums);
+            }
+            factor = state_.offer_variables(problem_, sums);
+        } while (factor < enough_of_size && factor > worth_more_epochs * old && epochs_ < limits_.max_iter &&
+                 !monitor_.ended() && !(state_.bounds.gap() <= limits_.tol));
         if (monitor_.ended()) {
             return;
         }
-        std::vector<double> w = proximal_.w;
+        std::vector<double> w = proximal_.weights();
         w.swap(sub_.w);
         std::vector<double> old_slack = slack_, old_sums = sums_;
         find_slacks();
@@ -183,17 +264,6 @@ class WorkingSets {
             slack_.swap(old_slack);
             sums_.swap(old_sums);
         }
-    }
-
-    // Copies columns of the working set, and with them those that the next steps are likely to ask for: each time costs
-    // a pass over the rows. False when time has run out.
-    bool fetch() {
-        if (std::all_of(set_.begin(), set_.end(), [this](std::uint32_t j) { return columns_.has(j); })) {
-            return true;
-        }
-        std::vector<std::uint32_t> features = violated(std::max(look_ahead * sub_.strength, 1.0));
-        features.insert(features.end(), set_.begin(), set_.end());
-        return columns_.fetch(problem_, features, monitor_);
     }
 
     // Rows whose slack is so low that a descent like the last one leaves it negative have no part in the next one.
@@ -325,18 +395,6 @@ class WorkingSets {
         }
     }
 
-    // The features that would leave zero with so much strength of the norm. With one, at the first weights, these are
-    // most of those that are ever needed.
-    std::vector<std::uint32_t> violated(double strength) const {
-        std::vector<std::uint32_t> features;
-        for (std::size_t j = 0; j < problem_.features(); ++j) {
-            if (std::abs(sums_[j]) > strength) {
-                features.push_back(static_cast<std::uint32_t>(j));
-            }
-        }
-        return features;
-    }
-
     // The features in use, and those whose conditions are violated.
     void choose() {
         const std::size_t features = problem_.features();
@@ -369,7 +427,7 @@ class WorkingSets {
     std::vector<RowIndex> numbers_;  // of the rows that are looked at
     double change_ = infinity;       // of slacks, by the last descent
     double reach_ = 3.0;             // in such changes: how far below zero a slack is still looked at
-    bool restricted_ = false;
+    bool restricted_ = false, ascended_ = false;
     double violation_ = 0.0;
     std::int64_t epochs_ = 0;
     bool few_ = problem_.features() <= L1FewFeatures<Rows>::most_features;

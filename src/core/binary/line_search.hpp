@@ -20,6 +20,7 @@ template <class Rows>
 double search_line(const NearRows<Rows>& near, const Loss& loss, double first, double second, double initial,
                    double accuracy) {
     constexpr int most_trials = 60;
+    constexpr double rounding = 1e-12, close = 1e-9;  // of the slope at the start; of the step
     const SlopeShape shape = loss.shape();
     const double *slack = near.slack.data(), *slope = near.slope.data(), *weight = near.C.data();
     const Chunks chunks = near.short_chunks();
@@ -36,6 +37,9 @@ double search_line(const NearRows<Rows>& near, const Loss& loss, double first, d
         }
         if (derivative <= 0.0 && -derivative <= accuracy * std::abs(initial)) {
             return t;
+        }
+        if (std::abs(derivative) <= rounding * std::abs(initial) && std::abs(derivative) <= close * curvature * t) {
+            return t;  // the root but for rounding, on either side
         }
         (derivative < 0.0 ? low : high) = t;
         t -= derivative / curvature;

@@ -12,11 +12,13 @@ enum class OrderName { cyclic, permuted, shuffled, uniform, adaptive };
 struct DescentOptions {
     OrderName order;
     bool shrinking;
+    bool resting;    // whether rows that do not change are visited less often (rests.hpp), in the permuted orders
     bool averaging;  // whether means of iterates are tried, where the order wanders
     bool anchoring;  // of the bias (anchored_bias.hpp)
     bool plane;      // whether epochs are followed by a step in a plane (dual_plane.hpp), certificates by one on a line
     bool pack;       // whether sweeps run on a packed copy of sparse rows
-    double epsilon;  // above 0: end, and take shrunk rows back, by rule (17) of the paper
+    std::size_t parts;  // of a sweep that several threads share (team_sweep.hpp); 0: as it suits the rows
+    double epsilon;     // above 0: end, and take shrunk rows back, by rule (17) of the paper
 };
 
 struct PegasosOptions {

@@ -75,6 +75,9 @@ class NearRows {
     // Those of the near rows that are near within a smaller `radius` of w as well, by the slacks that are known at w:
     // no row is read again but those that become far with a slope.
     void shrink(const std::vector<double>& w, const Loss& loss, double radius) {
+        if (!loss.is_flat_at_zero() && !std::isfinite(loss.upper_per_C)) {
+            return;  // such a loss is curved everywhere
+        }
         radius = std::min(radius, radius_ - distance(w));
         center_ = w;
         radius_ = radius;
@@ -115,24 +118,39 @@ class NearRows {
     Chunks short_chunks() const { return Chunks(rows.size(), rows.size()); }
     Team* team() const { return team_; }
 
-    void move(double t) {
+    // Slacks along the step, to weights that are `length` long, or were on the way.
+    void move(double t, double length) {
         for (std::size_t k = 0; k < rows.size(); ++k) {
             slack[k] -= t * slope[k];
         }
+        drift_ += length;
+        moves_ += 1.0;
     }
+    // The lengths of all moves, and their number, since slacks were computed from rows: what their rounding errors grow
+    // with.
+    double drift() const { return drift_; }
+    double moves() const { return moves_; }
+    // These are of all rows, as they were collected: a bound of their lengths, the sum of C_i, and the largest target.
+    double longest() const { return std::sqrt(square_ + problem_.bias.value * problem_.bias.value); }
+    double all_C() const { return all_C_; }
+    std::size_t collected_chunks() const { return collected_chunks_; }
+    double farthest_target() const { return target_; }
 
   private:
     // What one chunk of rows has found, beside the near rows.
     struct Part {
         std::size_t count = 0, work = 0;
         double far_C = 0.0, far_targets = 0.0;
+        double all_C = 0.0, square = 0.0, target = 0.0;
     };
 
     template <class Problem>
     void collect_from(const Problem& problem, const std::vector<double>& w, const Loss& loss, double radius) {
         center_ = w;
         radius_ = radius;
+        drift_ = moves_ = 0.0;
         const Chunks all(problem.size(), problem_.rows.stored(), w.size());
+        collected_chunks_ = all.count();
         ChunkSums far(all, w.size());
         std::vector<Part> parts(all.count());
         rows.resize(problem.size());
@@ -143,7 +161,7 @@ class NearRows {
         });
         std::size_t count = 0;
         work_ = 0;
-        far_C_ = far_targets_ = 0.0;
+        far_C_ = far_targets_ = all_C_ = square_ = target_ = 0.0;
         for (std::size_t chunk = 0; chunk < parts.size(); ++chunk) {
             const Part& part = parts[chunk];
             move_down(rows, all.begin(chunk), count, part.count);
@@ -153,6 +171,9 @@ class NearRows {
             work_ += part.work;
             far_C_ += part.far_C;
             far_targets_ += part.far_targets;
+            all_C_ += part.all_C;
+            square_ = std::max(square_, part.square);
+            target_ = std::max(target_, part.target);
         }
         rows.resize(count);
         C.resize(count);
@@ -181,6 +202,9 @@ class NearRows {
             if (!v.takes_part()) {
                 continue;
             }
+            part.all_C += v.C();
+            part.square = std::max(part.square, v.curvature);
+            part.target = std::max(part.target, std::abs(v.target));
             const double z = problem.slack(i, w.data());
             const double side = far_side(problem, i, z, loss, radius);
             if (std::isnan(side)) {
@@ -230,8 +254,10 @@ class NearRows {
     const BinaryProblem<Rows>& problem_;
     Team* team_;
     std::size_t work_ = 0;  // stored values of the near rows
+    std::size_t collected_chunks_ = 1;
     std::vector<double> center_;
     double radius_ = 0.0;
+    double drift_ = 0.0, moves_ = 0.0, all_C_ = 0.0, square_ = 0.0, target_ = 0.0;
     double far_C_ = 0.0, far_targets_ = 0.0;
     std::vector<double> far_sum_;
 };

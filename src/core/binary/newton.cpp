@@ -52,11 +52,12 @@ class Newton {
 
     Outcome run() {
         std::vector<double> w = state_.bounds.weights();
-        if (may_sample(w)) {
+        const bool sampled = may_sample(w);
+        if (sampled) {
             start_from_sample(w);
         }
         near_.collect(w, smooth_, infinity);
-        if (smoothing_ && (!smooth_.is_one_sided() || problem_.bias.slope != 0.0)) {
+        if (smoothing_ && !sampled && (!smooth_.is_one_sided() || problem_.bias.slope != 0.0)) {
             smooth_.diagonal_times_C = typical_distance();
             find_bias(w);
             const double typical = typical_distance();
@@ -120,6 +121,7 @@ class Newton {
     static constexpr double enough_of_sample = 0.01, least_sample_width = 0.5;
     static constexpr double enough_curvature = 80.0;  // of the loss on a sample, in those of the regulariser
     static constexpr int most_bias_trials = 10;
+    static constexpr std::size_t block = 256;  // rows that are looked at together
     static constexpr double rounding = 1e-10;  // of sum_i sign_i a_i, in sums of |a_i|
     static constexpr std::size_t first_cg_rounds = 30, more_cg_rounds = 10;
     static constexpr std::int64_t most_idle_steps = 60;
@@ -133,8 +135,7 @@ class Newton {
     // Whether rows are so many that a sample of them gives a good start, and none is known.
     bool may_sample(const std::vector<double>& w) const {
         const bool started = std::any_of(w.begin(), w.end(), [](double value) { return value != 0.0; });
-        return hessian_ && !started && problem_.bias.slope == 0.0 && sample_step() > 1 &&
-               (!smoothing_ || smooth_.is_one_sided());
+        return hessian_ && !started && problem_.bias.slope == 0.0 && sample_step() > 1;
     }
     std::size_t sample_step() const {
         const std::size_t enough = std::max(rows_per_weight * gradient_.size(), least_sample);
@@ -148,6 +149,11 @@ class Newton {
         sampling_ = true;
         weight_ = static_cast<double>(sample_step());
         near_.sample(w, sample_step());
+        if (smoothing_ && !smooth_.is_one_sided()) {
+            smooth_.diagonal_times_C = typical_distance();
+            find_bias(w);
+            smooth_.diagonal_times_C = typical_distance();
+        }
         weight_ *= std::min(1.0, enough_curvature / typical_curvature());
         for (double& C : near_.C) {
             C *= weight_;
@@ -158,8 +164,7 @@ class Newton {
             find_direction(curved_);
             if (-0.5 * dot(gradient_, direction_) > enough_of_sample * now.primal) {
                 move(w);
-            } else if (smoothing_ && sample_step() >= worth_narrowing &&
-                       smooth_.diagonal_times_C > least_sample_width) {
+            } else if (may_narrow_on_sample()) {
                 narrow(w);
             } else {
                 break;
@@ -168,6 +173,13 @@ class Newton {
         sampling_ = false;
         weight_ = 1.0;
         hessian_->reset();
+    }
+
+    // What is a narrow width goes by the margin of the hinge, and elsewhere by the distances that are left.
+    bool may_narrow_on_sample() const {
+        return smoothing_ && sample_step() >= worth_narrowing &&
+               smooth_.diagonal_times_C >
+                   least_sample_width * (smooth_.is_one_sided() ? first_width : 4.0 * typical_distance());
     }
 
     // The geometric mean of the diagonal of the Hessian with all rows of the sample curved: columns of other scales do
@@ -347,11 +359,20 @@ class Newton {
         if (sampling_) {
             return now;
         }
-        state_.bounds.offer_weights(now.primal, w, infinity);
+        // Beside a plain pass: slacks that were moved count by the slopes of the losses, and sums of many terms.
+        constexpr double epsilon = std::numeric_limits<double>::epsilon();
+        const double moved = (near_.drift() * near_.longest() + near_.moves() * near_.farthest_target()) *
+                             (smoothing_ ? near_.all_C() : sizes);
+        const std::size_t blocks = near_.rows.size() / chunks.count() / block;
+        // The terms of a sum; those of far rows were added up chunk by chunk as they came.
+        const std::size_t far = near_.far_C() > 0.0 ? problem_.size() / near_.collected_chunks() : 0;
+        const double summed = static_cast<double>(block + blocks + chunks.count() + far);
+        state_.bounds.offer_weights(now.primal, w, epsilon * (4.0 * moved + summed * losses));
         if (feasible) {
             now.dual = alphas - (smoothing_ ? 0.0 : terms) - conjugate;
             now.smooth_gap = (value + smooth_losses) - (alphas - terms - conjugate);
-            state_.offer_variables(now.dual, problem_);
+            state_.offer_variables(now.dual, problem_,
+                                   epsilon * summed * (sizes * (near_.farthest_target() + smooth_.epsilon) + terms));
         }
         return now;
     }
@@ -365,11 +386,25 @@ class Newton {
     template <class Problem>
     void differentiate_part(const Problem& problem, std::size_t begin, std::size_t end, Share& share,
                             double* gradient) {
-        const SlopeSums sums = find_slopes(smooth_.shape(), near_.slack.data() + begin, near_.C.data() + begin,
-                                           end - begin, alphas_.data() + begin, is_curved_.data() + begin);
-        share = {smoothing_ ? sums.kinked : sums.losses, sums.losses, 0.0, sums.terms, 0.0, std::move(share.curved)};
         share.curved.clear();
-        for (std::size_t k = begin; k < end; ++k) {
+        share = {0.0, 0.0, 0.0, 0.0, 0.0, std::move(share.curved)};
+        // By blocks, whose sums have few terms to round.
+        for (std::size_t first = begin; first < end; first += block) {
+            const std::size_t past = std::min(first + block, end);
+            const SlopeSums sums = find_slopes(smooth_.shape(), near_.slack.data() + first, near_.C.data() + first,
+                                               past - first, alphas_.data() + first, is_curved_.data() + first);
+            share.losses += smoothing_ ? sums.kinked : sums.losses;
+            share.smooth_losses += sums.losses;
+            share.terms += sums.terms;
+            differentiate_block(problem, first, past, share, gradient);
+        }
+    }
+
+    template <class Problem>
+    void differentiate_block(const Problem& problem, std::size_t first, std::size_t past, Share& share,
+                             double* gradient) {
+        double alphas = 0.0, sizes = 0.0;
+        for (std::size_t k = first; k < past; ++k) {
             const RowIndex i = near_.rows[k];
             const double alpha = alphas_[k];
             Variable& v = problem.variables[i];
@@ -378,11 +413,13 @@ class Newton {
                 share.curved.push_back(i);
             }
             if (alpha != 0.0) {
-                share.alphas += smooth_.linear(alpha, v.target);
-                share.sizes += std::abs(alpha);
+                alphas += smooth_.linear(alpha, v.target);
+                sizes += std::abs(alpha);
                 problem.add_row(i, alpha * v.sign(), gradient);
             }
         }
+        share.alphas += alphas;
+        share.sizes += sizes;
     }
 
     // The next width, and a first step for it. While the same rows are curved, w depends linearly on the width and
@@ -463,7 +500,7 @@ class Newton {
                                      regulariser.dot(direction_, direction_), dot(gradient_, direction_), 0.01);
         dense_axpy(t, direction_.data(), w.data(), w.size());
         if (near_.covers(near_.distance(w))) {
-            near_.move(t);
+            near_.move(t, std::abs(t) * length() + std::sqrt(dot(w, w)));
         } else {
             near_.collect(w, smooth_, reach * length());
         }

@@ -4,6 +4,7 @@
 // them to solve their own equations, and offers what it finds.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "binary/newton_system.hpp"
 #include "binary/orders.hpp"
 #include "binary/state.hpp"
+#include "run/chunks.hpp"
 #include "run/monitor.hpp"
 #include "run/random.hpp"
 
@@ -101,11 +103,17 @@ class NewtonEnd {
     // for what that has broken.
     void sweep_curved(const Loss& smooth, const std::vector<RowIndex>& curved, const std::vector<double>& d,
                       double most_passes) {
-        for (const RowIndex i : curved) {
-            Variable& v = problem_.variables[i];
-            v.alpha = clip(v.alpha - problem_.margin(i, d.data()) * smooth.inverse_diagonal(v.C()), smooth.lower(v.C()),
-                           smooth.upper(v.C()));
-        }
+        const std::size_t work = curved.size() * problem_.rows.stored() / std::max<std::size_t>(problem_.size(), 1);
+        problem_.with_view([&](const auto& problem) {
+            const auto step = [&](std::size_t, std::size_t begin, std::size_t end) {
+                for (std::size_t k = begin; k < end; ++k) {
+                    Variable& v = problem.variables[curved[k]];
+                    const double change = problem.margin(curved[k], d.data()) * smooth.inverse_diagonal(v.C());
+                    v.alpha = clip(v.alpha - change, smooth.lower(v.C()), smooth.upper(v.C()));
+                }
+            };
+            Chunks(curved.size(), work).for_each(monitor_.team(), step);
+        });
         dual_ = offer_variables();
         if (!reached() && !curved.empty()) {
             sweep(curved, dual_, most_passes);
@@ -123,7 +131,7 @@ class NewtonEnd {
         const DualSweep sweeper(problem_.rows, problem_.variables, problem_.loss, column, {column, column * column});
         const double pass_cost =
             sweeper.pass_cost() * static_cast<double>(rows.size()) / static_cast<double>(problem_.size());
-        Permuted order(std::move(rows), problem_.size(), true, Shuffle(Mixing::pages, row_bytes(problem_.rows)));
+        Permuted order(std::move(rows), problem_.size(), true, false, Shuffle(Mixing::pages, row_bytes(problem_.rows)));
         Random random(0);
         Visits visits;
         const double enough = state_.bounds.primal() - tol_ * std::abs(state_.bounds.primal());
@@ -145,8 +153,8 @@ class NewtonEnd {
         if (problem_.bias.free) {
             balance(problem_);
         }
-        const double dual = dual_value(problem_, sums_);
-        state_.offer_variables(dual, problem_);
+        const double dual = dual_value(problem_, sums_, monitor_.team());
+        state_.offer_variables(dual, problem_, 0.0);
         if (problem_.bias.free) {
             sums_.back() = bias;
         }
@@ -156,7 +164,7 @@ class NewtonEnd {
     // Their weights, with the best bias for them if it is free.
     void offer_weights() {
         if (!problem_.bias.free) {
-            state_.bounds.offer_weights(primal_value(problem_, sums_), sums_);
+            state_.bounds.offer_weights(primal_value(problem_, sums_, monitor_.team()), sums_);
             return;
         }
         const double losses = set_best_bias(problem_, sums_);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -70,9 +69,11 @@ class DenseHessian {
         const double scale = 1.0 / diagonal_times_C, bias_curvature = scale * scatter_.row(size_ - 1)[size_ - 1];
         // A free bias gets a trace of a regulariser, or without curved rows one that holds it where it is.
         const double free_last = bias_curvature > 0.0 ? 1e-12 * bias_curvature : 1.0;
+        Team* const team = size_ < worth_sharing ? nullptr : monitor_.team();
         return solve_shifted(
             scatter_, scale, factor_, d, problem_.bias.free ? free_last : 1.0,
-            [this](std::size_t work) { return monitor_.poll(work); }, InTeam{monitor_.team(), size_});
+            [this](std::size_t work) { return monitor_.poll(work); },
+            [team](std::size_t count, const auto& body) { for_all(team, count, body); });
     }
 
     const SymmetricMatrix& sum() const { return scatter_; }
@@ -86,27 +87,7 @@ class DenseHessian {
     }
 
   private:
-    // The rows of a factorisation, by threads where the matrix is large.
-    struct InTeam {
-        Team* team;
-        std::size_t size;
-
-        template <class Body>
-        void operator()(std::size_t count, const Body& body) const {
-            if (team == nullptr || size < large) {
-                OneByOne{}(count, body);
-                return;
-            }
-            std::atomic<std::size_t> next{0};
-            team->run([&](std::size_t) {
-                for (std::size_t k = next++; k < count; k = next++) {
-                    body(k);
-                }
-            });
-        }
-    };
-
-    static constexpr std::size_t large = 256;
+    static constexpr std::size_t worth_sharing = 256;               // rows of a factorisation
     static constexpr std::size_t most_work = std::size_t{1} << 24;  // products between two looks at the clock
     static constexpr std::size_t fewest_chunks = 8, bands_per_thread = 4;
     static constexpr std::size_t worth_waking = std::size_t{1} << 19;
@@ -168,17 +149,12 @@ class DenseHessian {
                 add_band(0, size_);
             } else {
                 const std::size_t bands = bands_per_thread * team->size();
-                std::atomic<std::size_t> next{0};
                 // Bands of a triangle that have about the same area.
                 auto edge = [&](std::size_t band) {
                     const double share = std::sqrt(static_cast<double>(band) / static_cast<double>(bands));
                     return band == bands ? size_ : static_cast<std::size_t>(share * static_cast<double>(size_));
                 };
-                team->run([&](std::size_t) {
-                    for (std::size_t band = next++; band < bands; band = next++) {
-                        add_band(edge(band), edge(band + 1));
-                    }
-                });
+                for_all(team, bands, [&](std::size_t band) { add_band(edge(band), edge(band + 1)); });
             }
             if (monitor_.poll(work)) {
                 return false;

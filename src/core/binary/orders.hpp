@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "binary/problem.hpp"
+#include "binary/rests.hpp"
 #include "numeric/compiler.hpp"
 #include "run/random.hpp"
 
@@ -27,6 +28,7 @@ struct Visits {
     double highest = -infinity, lowest = infinity;  // projected gradients, M and m of (16)
     std::size_t count = 0;                          // of steps
     std::vector<RowIndex> shrunk;                   // rows that the rule left out
+    std::vector<std::uint8_t> still;                // of each slot of the schedule: others that did not change
     std::vector<double> gains;                      // of each slot of the schedule, for orders that ask for them
 };
 
@@ -175,26 +177,34 @@ class ActiveRows {
     ShrinkRule rule_;
 };
 
-// Section 3.1 of Hsieh et al.: a permutation per epoch.
+// Section 3.1 of Hsieh et al.: a permutation per epoch; if asked, of the rows that do not rest.
 class Permuted final : public RowOrder {
   public:
-    Permuted(std::vector<RowIndex> rows, std::size_t size, bool shrinking, const Shuffle& shuffle)
-        : active_(std::move(rows), size, shrinking), shuffle_(shuffle) {}
+    Permuted(std::vector<RowIndex> rows, std::size_t size, bool shrinking, bool resting, const Shuffle& shuffle)
+        : active_(std::move(rows), size, shrinking), rests_(size, resting), shuffle_(shuffle) {}
 
     std::span<const RowIndex> schedule(Random& random) override {
-        shuffle_.fill(active_.rows(), schedule_, random);
+        shuffle_.fill(rests_.begin_epoch(active_.rows()), schedule_, random);
         return schedule_;
     }
 
     ShrinkRule rule() const override { return active_.rule(); }
-    void end_epoch(const Visits& visits) override { active_.end_epoch(visits); }
-    void restart() override { active_.restart(); }
+    void end_epoch(const Visits& visits) override {
+        rests_.end_epoch(schedule_, visits.still);
+        active_.end_epoch(visits);
+    }
+    void restart() override {
+        rests_.wake();
+        active_.restart();
+    }
     bool hidden(std::size_t i) const override { return active_.hidden(i); }
     std::size_t active() const override { return active_.size(); }
+    // Rows that rest have no share of the gap, or had none when they were seen last.
     bool visits_every_active_row_once() const override { return true; }
 
   private:
     ActiveRows active_;
+    Rests rests_;
     std::vector<RowIndex> schedule_;
     Shuffle shuffle_;
 };

@@ -6,12 +6,14 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
 #include "binary/problem.hpp"
 #include "numeric/regulariser.hpp"
 #include "numeric/simd.hpp"
+#include "run/chunks.hpp"
 
 namespace maxmargin {
 
@@ -34,9 +36,9 @@ class PrimalLine {
     const std::vector<double>& weights() const { return weights_; }
 
     // Weights with their slacks and primal value. Afterwards the best are the lowest of the line through the best so
-    // far and these.
+    // far and these. Loops over rows are shared by the threads of a team, if there is one.
     void add(double primal, const std::vector<double>& weights, const std::vector<double>& slacks,
-             std::span<const Variable> variables, const Loss& loss, const Regulariser& regulariser) {
+             std::span<const Variable> variables, const Loss& loss, const Regulariser& regulariser, Team* team) {
         if (weights_.empty() || !std::isfinite(primal)) {
             keep(primal, weights, slacks);
             return;
@@ -44,7 +46,7 @@ class PrimalLine {
         direction_ = weights;
         dense_axpy(-1.0, weights_.data(), direction_.data(), direction_.size());
         const double first = regulariser.slope(weights_, direction_), second = regulariser.dot(direction_, direction_);
-        const Terms terms{slacks_, slacks, variables, loss};
+        const Terms terms(slacks_, slacks, variables, loss, team);
         const double t = lowest(first, second, terms);
         const double value = regulariser.value(weights_) + t * first + 0.5 * t * t * second + terms.losses(t);
         if (value < primal && value < primal_) {
@@ -61,9 +63,11 @@ class PrimalLine {
 
   private:
     static constexpr int most_trials = 30;
+    static constexpr std::size_t work_of_term = 4;  // in stored values
     static constexpr double farthest =
-        4.0;                             // in distances of the two weights, which may be as close as rounding errors
-    static constexpr double flat = 0.1;  // slope at which the search ends, over that at its start
+        4.0;  // in distances of the two weights, which may be as close as rounding errors
+    static constexpr double room_for_rounding = 1e-9;  // of a slack
+    static constexpr double flat = 0.1;                // slope at which the search ends, over that at its start
 
     void set(double primal, const std::vector<double>& weights, const std::vector<double>& slacks) {
         primal_ = primal;
@@ -72,22 +76,83 @@ class PrimalLine {
         slacks_ = slacks;
     }
 
-    // The rows along the line: their slacks at 0 and at 1.
+    // The rows along the line: their slacks at 0 and at 1. Those that have no loss as far as the search may go, mostly
+    // the larger part near the end, are looked at once.
     struct Terms {
         const std::vector<double>& from;
         const std::vector<double>& to;
         std::span<const Variable> variables;
         const Loss& loss;
+        Team* team;
+        Chunks chunks;
+        std::vector<std::vector<RowIndex>> others;  // of each chunk
+        bool listed = false;
+
+        Terms(const std::vector<double>& slacks_at_0, const std::vector<double>& slacks_at_1,
+              std::span<const Variable> of_rows, const Loss& of_slacks, Team* threads)
+            : from(slacks_at_0),
+              to(slacks_at_1),
+              variables(of_rows),
+              loss(of_slacks),
+              team(threads),
+              chunks(of_rows.size(), work_of_term * of_rows.size()),
+              others(chunks.count()) {
+            const auto count = [this](std::size_t begin, std::size_t end) {
+                std::size_t result = 0;
+                for (std::size_t i = begin; i < end; ++i) {
+                    result += matters(i) ? 1 : 0;
+                }
+                return result;
+            };
+            listed = 2 * chunks.sum<std::size_t>(team, count) <= variables.size();
+            if (listed) {
+                chunks.for_each(team, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+                    others[chunk].reserve(count(begin, end));
+                    for (std::size_t i = begin; i < end; ++i) {
+                        if (matters(i)) {
+                            others[chunk].push_back(static_cast<RowIndex>(i));
+                        }
+                    }
+                });
+            }
+        }
+
+        // Slopes of losses do not fall: where they are zero at both ends of a range, with room for rounding, they are
+        // so in all of it.
+        bool matters(std::size_t i) const {
+            const double far = farthest * std::abs(to[i] - from[i]);
+            const double room = far + room_for_rounding * (std::abs(from[i]) + far);
+            const double C = variables[i].C();
+            return variables[i].takes_part() &&
+                   !(slope_of_loss(from[i] - room, C) == 0.0 && slope_of_loss(from[i] + room, C) == 0.0);
+        }
 
         double slack(std::size_t i, double t) const { return from[i] + t * (to[i] - from[i]); }
 
         template <class Term>
         double sum(const Term& term) const {
-            double result = 0.0;
-            for (std::size_t i = 0; i < variables.size(); ++i) {
-                result += variables[i].takes_part() ? term(i, variables[i].C()) : 0.0;
+            if (!listed) {
+                return sum_of_all(term);
             }
-            return result;
+            std::vector<double> parts(chunks.count());
+            chunks.for_each(team, [&](std::size_t chunk, std::size_t, std::size_t) {
+                double result = 0.0;
+                for (const RowIndex i : others[chunk]) {
+                    result += term(i, variables[i].C());
+                }
+                parts[chunk] = result;
+            });
+            return std::accumulate(parts.begin(), parts.end(), 0.0);
+        }
+        template <class Term>
+        double sum_of_all(const Term& term) const {
+            return chunks.sum<double>(team, [&](std::size_t begin, std::size_t end) {
+                double result = 0.0;
+                for (std::size_t i = begin; i < end; ++i) {
+                    result += variables[i].takes_part() ? term(i, variables[i].C()) : 0.0;
+                }
+                return result;
+            });
         }
 
         double losses(double t) const {
@@ -105,7 +170,7 @@ class PrimalLine {
         }
         // Of mixed slacks, each of which counts by the slope of its loss.
         double rounding_error(double t) const {
-            const double sizes = sum([&](std::size_t i, double C) {
+            const double sizes = sum_of_all([&](std::size_t i, double C) {
                 const double slope = loss.is_hinge() ? C : std::abs(loss.slope(slack(i, t), C));
                 return slope * ((1.0 + std::abs(t)) * std::abs(from[i]) + std::abs(t * to[i]));
             });

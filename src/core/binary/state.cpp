@@ -11,8 +11,9 @@
 namespace maxmargin {
 namespace {
 
-// Rounding errors up to this share of the gap, or of a very small one, are nobody's concern.
-constexpr double harmless = 1e-5, smallest_gap = 1e-8, unseen = 1e-10;
+// Rounding errors are left as they are up to this share of the gap, or of a small share of the tolerance, or of a very
+// small gap.
+constexpr double harmless = 1e-5, smallest_gap = 1e-8, share_of_tol = 1e-2, unseen = 1e-10;
 constexpr std::size_t cheap = 5'000;  // stored values
 
 // How far the slack of a row is outside of the tube, with its sign.
@@ -135,12 +136,13 @@ void BinaryState::start(std::span<const double> alphas, std::span<const double> 
     });
 }
 
-void BinaryState::verify(Team* team) {
+void BinaryState::verify(Team* team, double tol) {
     if (bounds.are_exact()) {
         return;
     }
-    auto is_harmless = [](double error, double primal, double dual) {
-        return error <= harmless * std::max(primal - dual, smallest_gap * std::abs(primal));
+    const double small_gap = std::max(smallest_gap, share_of_tol * tol);
+    auto is_harmless = [small_gap](double error, double primal, double dual) {
+        return error <= harmless * std::max(primal - dual, small_gap * std::abs(primal));
     };
     auto length_of = [](const std::vector<double>& w) {
         return std::sqrt(dense_dot(w.data(), w.data(), w.size() - 1));

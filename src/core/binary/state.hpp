@@ -70,8 +70,10 @@ class BinaryState {
                const std::optional<KnownValues>& values = {});
 
     // Replaces the bounds by exact values of the best weights and the best variables. Throws std::invalid_argument
-    // where these are no numbers, which only happens when the data were changed meanwhile.
-    void verify(Team* team = nullptr);
+    // where these are no numbers, which only happens when the data were changed meanwhile. With a tolerance, the
+    // errors that bounds were offered with are added to the gap instead of being computed away where they are far below
+    // it.
+    void verify(Team* team = nullptr, double tol = 0.0);
 
     template <class Solve>
     auto visit(const Solve& solve) {
@@ -90,6 +92,7 @@ class BinaryState {
     Loss loss;
     Bias bias;
     Bounds<std::vector<double>> bounds;
+    std::size_t parts = 1;  // that the last descent shared its sweeps in (team_sweep.hpp)
 
   private:
     // Whether a free bias alone leaves no losses, as where all rows are of one class or all targets within one tube.

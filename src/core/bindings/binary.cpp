@@ -138,6 +138,7 @@ void bind_binary(nb::module_& m) {
             "verify", [](BinaryState& state) { state.verify(); }, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("primal", [](const BinaryState& state) { return state.bounds.primal(); })
         .def_prop_ro("dual", [](const BinaryState& state) { return state.bounds.dual(); })
+        .def_ro("parts", &BinaryState::parts)
         .def("weights", [](const BinaryState& state) { return to_numpy(std::vector(state.bounds.weights())); })
         .def("alpha", [](const BinaryState& state) { return to_numpy(std::vector(state.bounds.variables())); });
 
@@ -150,11 +151,12 @@ void bind_binary(nb::module_& m) {
     nb::class_<DescentOptions>(m, "DescentOptions")
         .def(
             "__init__",
-            [](DescentOptions* self, OrderName order, bool shrinking, bool averaging, bool anchoring, bool plane,
-               bool pack, double epsilon) {
-                new (self) DescentOptions{order, shrinking, averaging, anchoring, plane, pack, epsilon};
+            [](DescentOptions* self, OrderName order, bool shrinking, bool resting, bool averaging, bool anchoring,
+               bool plane, bool pack, std::size_t parts, double epsilon) {
+                new (self) DescentOptions{order, shrinking, resting, averaging, anchoring, plane, pack, parts, epsilon};
             },
-            "order"_a, "shrinking"_a, "averaging"_a, "anchoring"_a, "plane"_a, "pack"_a, "epsilon"_a);
+            "order"_a, "shrinking"_a, "resting"_a, "averaging"_a, "anchoring"_a, "plane"_a, "pack"_a, "parts"_a,
+            "epsilon"_a);
     nb::class_<PegasosOptions>(m, "PegasosOptions")
         .def(
             "__init__",

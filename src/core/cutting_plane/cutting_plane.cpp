@@ -10,6 +10,7 @@
 #include "cutting_plane/methods.hpp"
 #include "cutting_plane/pair_risk.hpp"
 #include "numeric/twofold.hpp"
+#include "run/chunks.hpp"
 #include "run/reached.hpp"
 
 namespace maxmargin {
@@ -112,9 +113,14 @@ Outcome cut_pairs(RankingState& state, const CuttingOptions& options, const Limi
         state.bounds.offer_weights(primal, weights, infinity);
         std::vector<double> sums(weights.size());
         const UserRows& rows = state.rows().rows();
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            rows.axpy(i, found.coefficients[i], sums.data());
-        }
+        const Chunks chunks(rows.size(), rows.stored(), sums.size());
+        ChunkSums parts(chunks, sums.size());
+        chunks.for_each(monitor.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                rows.axpy(i, found.coefficients[i], parts.of(chunk));
+            }
+        });
+        parts.add_to(sums);
         state.bounds.offer_variables(found.sum - Regulariser{}.conjugate(sums), [&](PairVariables& best) {
             best = {std::move(found.coefficients), found.sum};
             state.points = std::move(found.points);
@@ -126,7 +132,7 @@ Outcome cut_pairs(RankingState& state, const CuttingOptions& options, const Limi
 
 // Only differences of scores matter, so all are taken to one reference row, where twofold sums lose nothing. What a
 // score is beyond its double is small, but pairs at the margin have a loss of nothing else, and C may be huge.
-double RankingState::exact_primal() {
+double RankingState::exact_primal(Team* team) {
     const std::vector<double>& w = bounds.weights();
     const std::vector<RowIndex>& taking_part = pairs.rows();
     const std::size_t size = taking_part.size();
@@ -138,13 +144,17 @@ double RankingState::exact_primal() {
         return sum;
     };
     const TwofoldSum first = score(taking_part.front());
+    Chunks(size, rows.stored()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t p = begin; p < end; ++p) {
+            TwofoldSum own = score(taking_part[p]);
+            own.subtract(first);
+            scores[p] = own.value();
+            rests[p] = own.rest();
+        }
+    });
     double largest = 1.0;
-    for (std::size_t p = 0; p < size; ++p) {
-        TwofoldSum own = score(taking_part[p]);
-        own.subtract(first);
-        scores[p] = own.value();
-        rests[p] = own.rest();
-        largest = std::max(largest, std::abs(scores[p]));
+    for (const double own : scores) {
+        largest = std::max(largest, std::abs(own));
     }
     const double scale = C / pairs.total();
     // No loss is off by more than this where it is computed from doubles.
@@ -204,11 +214,11 @@ double RankingState::exact_dual() const {
     return result.value();
 }
 
-void RankingState::verify() {
+void RankingState::verify(Team* team) {
     if (bounds.are_exact()) {
         return;
     }
-    const double primal = exact_primal(), dual = exact_dual();
+    const double primal = exact_primal(team), dual = exact_dual();
     if (!std::isfinite(primal) || !std::isfinite(dual)) {
         throw std::invalid_argument("the objective is no longer a finite number: X was changed during the fit");
     }

@@ -6,6 +6,7 @@
 #include "cutting_plane/ranked_pairs.hpp"
 #include "rows/any_rows.hpp"
 #include "run/bounds.hpp"
+#include "run/team.hpp"
 
 namespace maxmargin {
 
@@ -28,7 +29,7 @@ class RankingState {
     RankingState& operator=(const RankingState&) = delete;
 
     // As in BinaryState.
-    void verify();
+    void verify(Team* team = nullptr);
     const AnyRows& rows() const { return rows_; }
 
     RankedPairs pairs;
@@ -40,7 +41,7 @@ class RankingState {
     // Rounding errors of pairs are left alone below this share of the distance between the bounds.
     static constexpr double negligible = 1e-3;
 
-    double exact_primal();
+    double exact_primal(Team* team);
     double exact_dual() const;
 
     const AnyRows& rows_;

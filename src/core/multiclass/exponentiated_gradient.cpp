@@ -60,7 +60,7 @@ class ExponentiatedGradient {
                 const Monitor::Checking checking(monitor_);
                 set_variables();
                 problem_.rebuild_weights(w);
-                state_.bounds.offer_weights(problem_.primal(w), w);
+                state_.bounds.offer_weights(problem_.primal(w, monitor_.team()), w);
                 state_.offer_variables(problem_.dual(w));
             }
             const bool converged = reached(state_, limits_.tol, monitor_);

@@ -19,15 +19,13 @@
 #include <utility>
 #include <vector>
 
+#include "multiclass/class_system.hpp"
 #include "multiclass/methods.hpp"
-#include "numeric/cholesky.hpp"
 #include "run/random.hpp"
 #include "run/reached.hpp"
 
 namespace maxmargin {
 namespace {
-
-constexpr std::size_t most_dense = 2048;  // weights, for a matrix
 
 template <RowSource Rows>
 class MulticlassNewton {
@@ -39,9 +37,12 @@ class MulticlassNewton {
           tol_(tol),
           max_iter_(max_iter),
           monitor_(monitor),
-          columns_(problem.rows().features() + 1),
-          solved_far_(problem.classes() * columns_ > most_dense ? 5e-2 : 1e-2),
+          system_(problem, monitor),
+          solved_far_(system_.is_large() ? 5e-2 : 1e-2),
           all_(rows_taking_part(problem.variables().rows)) {}
+
+    // Whether steps cost so much that few centers, of narrower widths, are the better choice.
+    bool steps_are_dear() const { return system_.is_large(); }
 
     // From weights `w` and the variables of the problem, which need not belong together, to the optimum. If the weights
     // are trusted more than the variables, the first center is what they ask for. A `rough` run is that of a sample: it
@@ -51,6 +52,7 @@ class MulticlassNewton {
         problem_.rebuild_weights(sums_);
         monitor_.expect_check(problem_.pass_cost() / class_block);
         direction_.resize(w.size());
+        gradient_.resize(w.size());
         trial_.resize(w.size());
         Outcome outcome;
         double losses = pass(w, width);
@@ -94,7 +96,10 @@ class MulticlassNewton {
             }
             ++steps;
             ++outcome.epochs;
-            if (!find_direction(w, width, near)) {
+            for (std::size_t k = 0; k < w.size(); ++k) {
+                gradient_[k] = sums_[k] - w[k];
+            }
+            if (!system_.solve(curved_, gradient_, width, near, direction_)) {
                 failures = most_failures + 1;  // the matrix is not positive definite any more
             } else if (!search_line(w, width, losses)) {
                 ++failures;
@@ -112,30 +117,61 @@ class MulticlassNewton {
     static constexpr int most_failures = 5;  // of line searches
     static constexpr int few_steps = 6;
     static constexpr double smallest_width = 1e-9;
-    static constexpr int most_steps = 15;                // for one center
-    static constexpr int most_trials = 12;               // in one line search
-    static constexpr double flat = 0.4;                  // slope at which a line search ends, over that at its start
-    static constexpr std::size_t rows_per_weight = 512;  // that are enough for a matrix
-    static constexpr double seconds_per_entry = 5e-9;    // of fresh memory
-    static constexpr double good_enough = 0.1;           // residual of a direction, over that of none
-    static constexpr int most_products = 100;            // for one direction
+    static constexpr std::size_t most_work = std::size_t{1} << 24;  // products between two looks at the clock
+    static constexpr int most_steps = 15;                           // for one center
+    static constexpr int most_trials = 12;                          // in one line search
+    static constexpr double flat = 0.4;  // slope at which a line search ends, over that at its start
 
-    static double dot(const std::vector<double>& a, const std::vector<double>& b) {
-        return dense_dot(a.data(), b.data(), a.size());
-    }
+    // What a pass over some rows finds: new variables, how the weights that belong to them change, and the losses.
+    struct Pass {
+        double losses = 0.0;
+        std::vector<double> sums;
+        std::vector<RowIndex> rows;
+        std::vector<std::size_t> ends;  // of the lists of these rows
+        std::vector<ClassValue> lists;
+    };
 
-    // The variables that `w` asks for; returns the losses at `w`.
-    // Not a number when time has run out.
+    // The variables that `w` asks for; returns the losses at `w`, or not a number when time has run out.
     double pass(const std::vector<double>& w, double width) {
         double losses = 0.0;
-        for (std::size_t k = 0; k < all_.size(); ++k) {
-            const std::size_t i = all_[k];
-            losses += problem_.follow(i, w.data(), center_, width / problem_.variables().rows[i].C, sums_.data());
-            if (monitor_.poll(problem_.visit_cost(i) / class_block)) {
+        for (std::size_t begin = 0, end = 0; begin < all_.size(); begin = end) {
+            std::size_t work = 0;
+            for (; end < all_.size() && work < most_work; ++end) {
+                work += problem_.visit_cost(all_[end]);
+            }
+            const Chunks chunks(end - begin, work, w.size());
+            std::vector<Pass> passes(chunks.count());
+            chunks.for_each(monitor_.team(), [&](std::size_t chunk, std::size_t first, std::size_t past) {
+                look_at(std::span(all_).subspan(begin + first, past - first), w, width, passes[chunk]);
+            });
+            for (const Pass& own : passes) {
+                losses += own.losses;
+                dense_axpy(1.0, own.sums.data(), sums_.data(), sums_.size());
+                for (std::size_t k = 0, from = 0; k < own.rows.size(); from = own.ends[k++]) {
+                    problem_.variables().assign(own.rows[k], std::span(own.lists).subspan(from, own.ends[k] - from));
+                }
+            }
+            if (monitor_.poll(work / class_block)) {
                 return std::numeric_limits<double>::quiet_NaN();
             }
         }
         return losses;
+    }
+
+    void look_at(std::span<const RowIndex> rows, const std::vector<double>& w, double width, Pass& found) const {
+        MulticlassProblem<Rows> problem(problem_.rows(), problem_.variables(), problem_.formulation(),
+                                        problem_.classes(), problem_.bias());
+        RowStep step;
+        found.sums.resize(w.size());
+        for (const RowIndex i : rows) {
+            found.losses += problem.look_near(i, w.data(), center_, width / problem.variables().rows[i].C, step);
+            if (step.moves) {
+                problem.add(i, step, found.sums.data());
+                found.rows.push_back(i);
+                found.lists.insert(found.lists.end(), step.variables.begin(), step.variables.end());
+                found.ends.push_back(found.lists.size());
+            }
+        }
     }
 
     // The rows that have a variable between its bounds.
@@ -145,229 +181,6 @@ class MulticlassNewton {
             if (!problem_.at_bounds(i)) {
                 curved_.push_back(i);
             }
-        }
-    }
-
-    // The solution of (I + sum_i M_i (x) x_i x_i' / curvature_i) d = w(a) - w. M_i has a row and a column for each
-    // class: a free variable changes by its own slack minus what all of them have in common, and moves the weights of
-    // its class and those of the row's own one in opposite directions.
-    bool find_direction(const std::vector<double>& w, double width, bool exact) {
-        if (problem_.classes() * columns_ > most_dense) {
-            return find_direction_by_products(w, width);
-        }
-        if (!make_matrices()) {
-            return false;
-        }
-        for (SymmetricMatrix& block : blocks_) {
-            block.clear();
-        }
-        // Many more rows than weights say the same; a part of them will do until the end is near.
-        const std::size_t enough = rows_per_weight * hessian_.size();
-        const std::size_t stride = exact ? 1 : 1 + curved_.size() / enough;
-        for (std::size_t k = 0; k < curved_.size(); k += stride) {
-            add_row(curved_[k], static_cast<double>(stride) / width);
-            const std::size_t stored = problem_.rows().stored(curved_[k]);
-            if (monitor_.poll(stored * stored * free_.size() * free_.size())) {
-                return false;
-            }
-        }
-        const std::size_t classes = problem_.classes(), wide = problem_.width();
-        std::vector<double> d(classes * columns_);
-        for (std::size_t r = 0; r < classes; ++r) {
-            for (std::size_t s = 0; s <= r; ++s) {
-                const SymmetricMatrix& block = blocks_[r * (r + 1) / 2 + s];
-                for (std::size_t j = 0; j < columns_; ++j) {
-                    double* row = hessian_.row(r * columns_ + j) + s * columns_;
-                    for (std::size_t l = 0; l < columns_; ++l) {
-                        row[l] = j < l ? block.row(l)[j] : block.row(j)[l];
-                    }
-                }
-            }
-            for (std::size_t j = 0; j < columns_; ++j) {
-                d[r * columns_ + j] = sums_[j * wide + r] - w[j * wide + r];
-            }
-        }
-        if (!solve_shifted(hessian_, 1.0, factor_, d, 1.0, [this](std::size_t work) { return monitor_.poll(work); })) {
-            return false;
-        }
-        for (std::size_t r = 0; r < classes; ++r) {
-            for (std::size_t j = 0; j < columns_; ++j) {
-                direction_[j * wide + r] = d[r * columns_ + j];
-            }
-        }
-        return true;
-    }
-
-    // With more weights than one matrix is good for: conjugate gradients, to a residual that is good enough for a line
-    // search. The matrix without what couples classes is the preconditioner: a small one to factorise for each class. A
-    // product costs the entries of the curved rows times their free classes.
-    bool find_direction_by_products(const std::vector<double>& w, double width) {
-        if (!factorise_classes(width)) {
-            return false;
-        }
-        const std::size_t size = w.size();
-        std::fill(direction_.begin(), direction_.end(), 0.0);
-        residual_.resize(size);
-        for (std::size_t k = 0; k < size; ++k) {
-            residual_[k] = sums_[k] - w[k];
-        }
-        precondition(residual_, scaled_);
-        step_ = scaled_;
-        double rho = dot(residual_, scaled_);
-        const double enough = good_enough * good_enough * rho;
-        for (int count = 0; count < most_products && rho > enough; ++count) {
-            if (!multiply(step_, width, product_)) {
-                return false;
-            }
-            const double length = rho / dot(step_, product_);
-            dense_axpy(length, step_.data(), direction_.data(), size);
-            dense_axpy(-length, product_.data(), residual_.data(), size);
-            precondition(residual_, scaled_);
-            const double next = dot(residual_, scaled_), ratio = next / rho;
-            rho = next;
-            for (std::size_t k = 0; k < size; ++k) {
-                step_[k] = scaled_[k] + ratio * step_[k];
-            }
-        }
-        return true;
-    }
-
-    // result = (I + sum_i M_i (x) x_i x_i' / curvature_i) d; false when time has run out.
-    bool multiply(const std::vector<double>& d, double width, std::vector<double>& result) {
-        result = d;
-        for (const RowIndex i : curved_) {
-            const MulticlassRow& row = problem_.variables().rows[i];
-            const double common = find_free(i), count = static_cast<double>(free_.size()), scale = row.C / width;
-            const double to_own = 1.0 - count * common;
-            free_.push_back(row.label);
-            problem_.some_scores(i, free_, d.data(), scores_);
-            const double own = scores_.back();
-            double sum = -own;
-            for (const double score : scores_) {
-                sum += score;
-            }
-            for (double& score : scores_) {
-                score = scale * (score - common * sum - to_own * own);
-            }
-            scores_.back() = scale * to_own * (count * own - sum);
-            problem_.add(i, free_, scores_, result.data());
-            if (monitor_.poll(2 * problem_.rows().stored(i) * free_.size())) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    // The factors of the blocks of that matrix on its diagonal, one for each class; false when time has run out.
-    bool factorise_classes(double width) {
-        const std::size_t classes = problem_.classes();
-        std::vector<std::vector<RowIndex>> rows(classes);
-        std::vector<std::vector<double>> scales(classes);
-        for (const RowIndex i : curved_) {
-            const MulticlassRow& row = problem_.variables().rows[i];
-            const double common = find_free(i), count = static_cast<double>(free_.size()), scale = row.C / width;
-            for (const std::uint32_t m : free_) {
-                rows[m].push_back(i);
-                scales[m].push_back(scale * (1.0 - common));
-            }
-            rows[row.label].push_back(i);
-            scales[row.label].push_back(scale * count * (1.0 - count * common));
-        }
-        if (blocks_.empty()) {
-            blocks_.assign(1, SymmetricMatrix(columns_));
-            factors_.assign(classes, SymmetricMatrix(columns_));
-        }
-        auto stop = [this](std::size_t work) { return monitor_.poll(work); };
-        for (std::size_t m = 0; m < classes; ++m) {
-            blocks_[0].clear();
-            add_outers(rows[m], scales[m], blocks_[0]);
-            if (monitor_.look() || !factorise_shifted(blocks_[0], 1.0, factors_[m], 1.0, stop)) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    void precondition(const std::vector<double>& given, std::vector<double>& result) {
-        const std::size_t wide = problem_.width();
-        result.assign(given.size(), 0.0);
-        std::vector<double> own(columns_);
-        for (std::size_t m = 0; m < factors_.size(); ++m) {
-            for (std::size_t j = 0; j < columns_; ++j) {
-                own[j] = given[j * wide + m];
-            }
-            solve_factorised(factors_[m], own);
-            for (std::size_t j = 0; j < columns_; ++j) {
-                result[j * wide + m] = own[j];
-            }
-        }
-    }
-
-    // When the first direction is looked for: they can take gigabytes, and so more time than there is. False if so.
-    bool make_matrices() {
-        if (!blocks_.empty()) {
-            return true;
-        }
-        const std::size_t pairs = problem_.classes() * (problem_.classes() + 1) / 2;
-        const std::size_t weights = problem_.classes() * columns_;
-        const auto entries = static_cast<double>(pairs * columns_ * columns_ + 2 * weights * weights);
-        if (monitor_.look(entries * seconds_per_entry)) {
-            return false;
-        }
-        hessian_ = SymmetricMatrix(weights);
-        factor_ = SymmetricMatrix(weights);
-        blocks_.assign(pairs, SymmetricMatrix(columns_));
-        return true;
-    }
-
-    // The free classes of a row; returns the share of a change that they have in common.
-    double find_free(std::size_t i) {
-        const MulticlassRow& row = problem_.variables().rows[i];
-        const bool bounded = problem_.formulation() == Formulation::weston_watkins;
-        free_.clear();
-        for (const ClassValue& v : problem_.variables().list(i)) {
-            if (!bounded || v.value < row.C) {
-                free_.push_back(v.which);
-            }
-        }
-        const auto count = static_cast<double>(free_.size());
-        const bool tight = !bounded && row.sum >= row.C * (1.0 - 1e-12);  // then their sum cannot change
-        return 1.0 / (tight ? count : count + 1.0);
-    }
-
-    void add_row(std::size_t i, double scale) {
-        const MulticlassRow& row = problem_.variables().rows[i];
-        const double common = find_free(i);
-        const auto count = static_cast<double>(free_.size());
-        const double to_own = 1.0 - count * common;
-        scale *= row.C;
-        for (std::size_t n = 0; n < free_.size(); ++n) {
-            for (std::size_t m = 0; m <= n; ++m) {
-                add_outer(i, free_[n], free_[m], scale * ((n == m ? 1.0 : 0.0) - common));
-            }
-            add_outer(i, row.label, free_[n], -scale * to_own);
-        }
-        add_outer(i, row.label, row.label, scale * count * to_own);
-    }
-
-    void add_outer(std::size_t i, std::size_t r, std::size_t s, double scale) {
-        if (scale == 0.0) {
-            return;
-        }
-        if (r < s) {
-            std::swap(r, s);
-        }
-        const auto row = static_cast<RowIndex>(i);
-        add_outers({&row, 1}, {&scale, 1}, blocks_[r * (r + 1) / 2 + s]);
-    }
-
-    // The sum of scales[k] x_i x_i' over the rows i = rows[k], the constant among the features.
-    void add_outers(std::span<const RowIndex> rows, std::span<const double> scales, SymmetricMatrix& block) {
-        problem_.rows().add_outers(rows, scales.data(), block, 0, columns_);
-        double* last = block.row(columns_ - 1);
-        for (std::size_t k = 0; k < rows.size(); ++k) {
-            problem_.rows().axpy(rows[k], scales[k] * problem_.bias(), last);
-            last[columns_ - 1] += scales[k] * problem_.bias() * problem_.bias();
         }
     }
 
@@ -424,17 +237,12 @@ class MulticlassNewton {
     double tol_;
     std::int64_t max_iter_;
     Monitor& monitor_;
-    std::size_t columns_;  // features and the constant
-    double solved_far_;    // share of the gap at which a center is solved, until the end is near
+    ClassSystem<Rows> system_;
+    double solved_far_;  // share of the gap at which a center is solved, until the end is near
     std::vector<RowIndex> all_, curved_;
     MulticlassVariables center_;
     std::vector<double> sums_;  // w(a)
-    std::vector<double> direction_, trial_;
-    std::vector<double> residual_, scaled_, product_, step_, scores_;  // of conjugate gradients
-    std::vector<SymmetricMatrix> factors_;                             // one for each class
-    std::vector<std::uint32_t> free_;
-    std::vector<SymmetricMatrix> blocks_;     // one for each pair of classes, symmetric as all of the x x' are
-    SymmetricMatrix hessian_{0}, factor_{0};  // weights class by class
+    std::vector<double> gradient_, direction_, trial_;
 };
 
 // One row in `one_in`, each for as many, gives weights to start from.
@@ -466,10 +274,9 @@ Outcome multiclass_newton(MulticlassState& state, const Limits& limits, Monitor&
         if (sampled) {
             start_from_sample(state, problem.rows(), one_in, wide, limits.max_iter, monitor, w);
         }
-        const double warm_width = weights > most_dense ? less : medium;  // where steps are dear, the fewer centers
-        const double width = sampled ? narrow : warm ? warm_width : wide;
-        return MulticlassNewton<Rows>(state, problem, limits.tol, limits.max_iter, monitor)
-            .run(w, width, sampled, false);
+        MulticlassNewton<Rows> newton(state, problem, limits.tol, limits.max_iter, monitor);
+        const double warm_width = newton.steps_are_dear() ? less : medium;
+        return newton.run(w, sampled ? narrow : warm ? warm_width : wide, sampled, false);
     });
 }
 

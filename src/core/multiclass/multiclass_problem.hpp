@@ -22,6 +22,7 @@
 #include "numeric/compiler.hpp"
 #include "numeric/regulariser.hpp"
 #include "rows/row_source.hpp"
+#include "run/chunks.hpp"
 
 namespace maxmargin {
 
@@ -106,6 +107,21 @@ struct Visit {
     std::size_t cost = 0;    // in products of a stored value and a weight
 };
 
+// What a visit does to its row: the new variables, and the classes whose weights change, the row's own one last.
+struct RowStep {
+    bool moves = false;
+    std::vector<ClassValue> variables;
+    std::vector<std::uint32_t> which;
+    std::vector<double> changes;
+
+    // For so many classes, so that no visit needs memory any more.
+    void reserve(std::size_t classes) {
+        variables.reserve(classes);
+        which.reserve(classes);
+        changes.reserve(classes);
+    }
+};
+
 template <RowSource Rows>
 class MulticlassProblem {
   public:
@@ -117,7 +133,12 @@ class MulticlassProblem {
           classes_(classes),
           width_(class_width(classes)),
           bias_(bias),
-          scores_(width_) {}
+          scores_(width_) {
+        step_.reserve(classes);
+        some_.reserve(classes);
+        listed_.reserve(classes);
+        slacks_.resize(classes);
+    }
 
     std::size_t size() const { return rows_.size(); }
     std::size_t classes() const { return classes_; }
@@ -128,6 +149,7 @@ class MulticlassProblem {
     const Rows& rows() const { return rows_; }
     std::size_t visit_cost(std::size_t i) const { return (rows_.stored(i) + row_cost) * width_; }
     MulticlassVariables& variables() { return variables_; }
+    const MulticlassVariables& variables() const { return variables_; }
     // What a visit of all classes of all rows costs.
     double pass_cost() const { return static_cast<double>((rows_.stored() + row_cost * size()) * width_); }
 
@@ -144,31 +166,35 @@ class MulticlassProblem {
     void rebuild_weights(Vector& w) {
         w.assign((rows_.features() + 1) * width_, 0.0);
         for (std::size_t i = 0; i < size(); ++i) {
-            which_.clear();
-            changes_.clear();
+            step_.which.clear();
+            step_.changes.clear();
             for (const ClassValue& v : variables_.list(i)) {
-                which_.push_back(v.which);
-                changes_.push_back(-v.value);
+                step_.which.push_back(v.which);
+                step_.changes.push_back(-v.value);
             }
-            if (!which_.empty()) {
-                which_.push_back(variables_.rows[i].label);
-                changes_.push_back(variables_.rows[i].sum);
-                add_row(i, w.data());
+            if (!step_.which.empty()) {
+                step_.which.push_back(variables_.rows[i].label);
+                step_.changes.push_back(variables_.rows[i].sum);
+                add(i, step_, w.data());
             }
         }
     }
 
     // The primal value of any weights; rows of weight zero take no part.
-    double primal(std::span<const double> w) {
-        double losses = 0.0;
-        for (std::size_t i = 0; i < size(); ++i) {
-            const MulticlassRow& row = variables_.rows[i];
-            if (row.takes_part()) {
-                find_scores(i, w.data());
-                losses += loss(row, scores_);
+    double primal(std::span<const double> w, Team* team = nullptr) const {
+        const Chunks chunks(size(), static_cast<std::size_t>(pass_cost()) / class_block);
+        return Regulariser{}.value(w) + chunks.sum<double>(team, [&](std::size_t begin, std::size_t end) {
+            MulticlassProblem own(rows_, variables_, formulation_, classes_, bias_);  // for its scratch
+            double losses = 0.0;
+            for (std::size_t i = begin; i < end; ++i) {
+                const MulticlassRow& row = variables_.rows[i];
+                if (row.takes_part()) {
+                    own.find_scores(i, w.data());
+                    losses += loss(row, own.scores_);
+                }
             }
-        }
-        return Regulariser{}.value(w) + losses;
+            return losses;
+        });
     }
 
     // The loss of a row with given scores, of which that of its own class is lost.
@@ -208,7 +234,7 @@ class MulticlassProblem {
 
     // Those of some classes only.
     void some_scores(std::size_t i, std::span<const std::uint32_t> classes, const double* w,
-                     std::vector<double>& scores) {
+                     std::vector<double>& scores) const {
         const double* bias = w + rows_.features() * width_;
         scores.clear();
         for (const std::uint32_t m : classes) {
@@ -218,7 +244,7 @@ class MulticlassProblem {
     }
 
     // w_m += changes_m x_i for some classes.
-    void add(std::size_t i, std::span<const std::uint32_t> classes, std::span<const double> changes, double* w) {
+    void add(std::size_t i, std::span<const std::uint32_t> classes, std::span<const double> changes, double* w) const {
         rows_.add_to_classes(i, classes, changes.data(), w, width_);
         double* bias = w + rows_.features() * width_;
         for (std::size_t c = 0; c < classes.size(); ++c) {
@@ -228,21 +254,53 @@ class MulticlassProblem {
 
     // w += changes[m] x_i for all classes m.
     void add(std::size_t i, std::span<const double> changes, double* w) {
-        which_.clear();
-        changes_.clear();
+        step_.which.clear();
+        step_.changes.clear();
         for (std::uint32_t m = 0; m < classes_; ++m) {
             if (changes[m] != 0.0) {
-                which_.push_back(m);
-                changes_.push_back(changes[m]);
+                step_.which.push_back(m);
+                step_.changes.push_back(changes[m]);
             }
         }
-        add_row(i, w);
+        add(i, step_, w);
     }
 
     // Steps to the optimum over all classes of row i.
     Visit visit(std::size_t i, double* w) {
+        const Visit result = look(i, w, step_);
+        take(i, step_, w);
+        return result;
+    }
+
+    // Steps to the optimum over the listed classes of row i that are not at their upper bound.
+    Visit visit_listed(std::size_t i, double* w) {
+        const Visit result = look_listed(i, w, step_);
+        take(i, step_, w);
+        return result;
+    }
+
+    // A step in two parts: what it would be, and the step itself, first of the variables, then of the weights.
+    void assign(std::size_t i, const RowStep& step) {
+        if (step.moves) {
+            variables_.assign(i, step.variables);
+        }
+    }
+    void add(std::size_t i, const RowStep& step, double* w) const {
+        if (!step.which.empty()) {
+            add(i, step.which, step.changes, w);
+        }
+    }
+
+    void take(std::size_t i, const RowStep& step, double* w) {
+        assign(i, step);
+        add(i, step, w);
+    }
+
+    Visit look(std::size_t i, const double* w, RowStep& step) {
         const MulticlassRow& row = variables_.rows[i];
         Visit result;
+        step.moves = false;
+        step.which.clear();
         result.cost = visit_cost(i);
         find_scores(i, w);
         const double own = scores_[row.label];
@@ -280,17 +338,20 @@ class MulticlassProblem {
         }
         if (row.curvature == 0.0) {
             result.gain = result.gap;
-            settle_zero_row(i);
+            settle_zero_row(row, step);
             return result;
         }
-        gather(list, row.sum, row.curvature, row.C, own, rest);
-        step(i, 0.0, w, result);
+        gather(list, row.sum, row.curvature, row.C, own, rest, step.variables);
+        solve(i, 0.0, step, result);
         return result;
     }
 
-    // Gives row i the variables that weights `w` ask for when a curvature holds them near those of `center`, and keeps
-    // `sums`, the weights that belong to the variables, up to date. Returns the loss of the row at `w`.
-    double follow(std::size_t i, const double* w, const MulticlassVariables& center, double curvature, double* sums) {
+    // The step that gives row i the variables that weights `w` ask for when a curvature holds them near those of
+    // `center`. Returns the loss of the row at `w`.
+    double look_near(std::size_t i, const double* w, const MulticlassVariables& center, double curvature,
+                     RowStep& step) {
+        step.moves = false;
+        step.which.clear();
         const MulticlassRow& row = variables_.rows[i];
         const std::span<const ClassValue> list = center.list(i), now = variables_.list(i);
         find_scores(i, w);
@@ -309,52 +370,53 @@ class MulticlassProblem {
         if (list.empty() && now.empty() && rest <= 0.0) {
             return losses;
         }
-        gather(list, center.rows[i].sum, curvature, row.C, own, rest);
+        gather(list, center.rows[i].sum, curvature, row.C, own, rest, step.variables);
         for (const ClassValue& v : now) {
             auto same = [&](const ClassValue& c) { return c.which == v.which; };
-            if (std::none_of(candidates_.begin(), candidates_.end(), same)) {
-                candidates_.push_back({v.which, -infinity});
+            if (std::none_of(step.variables.begin(), step.variables.end(), same)) {
+                step.variables.push_back({v.which, -infinity});
                 listed_.push_back(0.0);
             }
         }
         Visit unused;
-        step(i, 0.0, sums, unused);
+        solve(i, 0.0, step, unused);
         return losses;
     }
 
-    // Steps to the optimum over the listed classes of row i that are not at their upper bound.
-    Visit visit_listed(std::size_t i, double* w) {
+    Visit look_listed(std::size_t i, const double* w, RowStep& step) {
         const MulticlassRow& row = variables_.rows[i];
         const std::span<const ClassValue> list = variables_.list(i);
         Visit result;
-        which_.clear();
-        candidates_.clear();
+        step.moves = false;
+        step.which.clear();
+        step.variables.clear();
         const bool bounded = formulation_ == Formulation::weston_watkins;
         double fixed = 0.0;
         for (const ClassValue& v : list) {
             if (bounded && v.value >= row.C) {
                 fixed += v.value;
             } else {
-                which_.push_back(v.which);
-                candidates_.push_back(v);
+                step.which.push_back(v.which);
+                step.variables.push_back(v);
             }
         }
-        which_.push_back(row.label);
-        result.cost = (rows_.stored(i) + row_cost) * std::min(width_, class_block * which_.size());
-        some_scores(i, which_, w, some_);
+        step.which.push_back(row.label);
+        result.cost = (rows_.stored(i) + row_cost) * std::min(width_, class_block * step.which.size());
+        some_scores(i, step.which, w, some_);
+        step.which.clear();
         const double own = some_.back();
         listed_.clear();
         double largest = 0.0, smallest = bounded || row.sum < row.C ? 0.0 : infinity;
-        for (std::size_t n = 0; n < candidates_.size(); ++n) {
+        for (std::size_t n = 0; n < step.variables.size(); ++n) {
             const double z = 1.0 - own + some_[n];
             listed_.push_back(z);
             largest = std::max(largest, z);
             smallest = std::min(smallest, z);
-            candidates_[n].value += z / row.curvature + row.sum - fixed;
+            step.variables[n].value += z / row.curvature + row.sum - fixed;
         }
         result.violation = bounded ? std::max(largest, -smallest) : largest - smallest;
         if (result.violation > 0.0 && row.curvature > 0.0) {
-            step(i, fixed, w, result);
+            solve(i, fixed, step, result);
         }
         return result;
     }
@@ -373,12 +435,13 @@ class MulticlassProblem {
 
     // All listed classes, whose slacks are in `listed_`, and those others that may get a share, whose scores are left
     // in `scores_`; `rest` is the largest slack of these.
-    void gather(std::span<const ClassValue> list, double sum, double curvature, double C, double own, double rest) {
-        candidates_.clear();
+    void gather(std::span<const ClassValue> list, double sum, double curvature, double C, double own, double rest,
+                std::vector<ClassValue>& candidates) {
+        candidates.clear();
         double most = rest / curvature + sum;
         for (std::size_t n = 0; n < list.size(); ++n) {
             const double t = listed_[n] / curvature + list[n].value + sum;
-            candidates_.push_back({list[n].which, t});
+            candidates.push_back({list[n].which, t});
             most = std::max(most, t);
         }
         const double level = most > 0.0 ? lowest_level(formulation_, most, C) : 0.0;
@@ -388,69 +451,63 @@ class MulticlassProblem {
                 if (scores_[m] > bound) {
                     const double z = 1.0 - own + scores_[m];
                     listed_.push_back(z);
-                    candidates_.push_back({static_cast<std::uint32_t>(m), z / curvature + sum});
+                    candidates.push_back({static_cast<std::uint32_t>(m), z / curvature + sum});
                 }
             }
         }
     }
 
     // A row of zeros has slack 1 in all classes whatever the weights are, and its variables go to their bounds at once.
-    void settle_zero_row(std::size_t i) {
-        const MulticlassRow& row = variables_.rows[i];
-        candidates_.clear();
+    void settle_zero_row(const MulticlassRow& row, RowStep& step) const {
+        step.moves = true;
+        step.variables.clear();
         for (std::uint32_t m = 0; m < classes_; ++m) {
-            if (m != row.label && (candidates_.empty() || formulation_ == Formulation::weston_watkins)) {
-                candidates_.push_back({m, row.C});
+            if (m != row.label && (step.variables.empty() || formulation_ == Formulation::weston_watkins)) {
+                step.variables.push_back({m, row.C});
             }
         }
-        variables_.assign(i, candidates_);
     }
 
-    // From the t in `candidates_`, whose slacks are in `listed_`, to the new variables and weights. Those of the list
-    // that are not among the candidates are at their bound, and their sum is `fixed`.
-    void step(std::size_t i, double fixed, double* w, Visit& result) {
-        MulticlassRow& row = variables_.rows[i];
+    // From the t in `step.variables`, whose slacks are in `listed_`, to the new variables and the changes of weights.
+    // Those of the list that are not among them are at their bound, and their sum is `fixed`.
+    void solve(std::size_t i, double fixed, RowStep& step, Visit& result) {
+        const MulticlassRow& row = variables_.rows[i];
         const std::span<const ClassValue> list = variables_.list(i);
-        slacks_.resize(classes_);
-        for (std::size_t n = 0; n < candidates_.size(); ++n) {
-            slacks_[candidates_[n].which] = {0.0, listed_[n]};
+        for (std::size_t n = 0; n < step.variables.size(); ++n) {
+            slacks_[step.variables[n].which] = {0.0, listed_[n]};
         }
         for (const ClassValue& v : list) {
             slacks_[v.which].before = v.value;
         }
-        solve_subproblem(formulation_, candidates_, row.C);
-        which_.clear();
-        changes_.clear();
+        solve_subproblem(formulation_, step.variables, row.C);
+        step.changes.clear();
         double sum = 0.0, squares = 0.0, linear = 0.0;
-        for (const ClassValue& v : candidates_) {
+        for (const ClassValue& v : step.variables) {
             const double change = v.value - slacks_[v.which].before;
             if (change != 0.0) {
                 linear += change * slacks_[v.which].slack;
                 squares += change * change;
                 sum += change;
-                which_.push_back(v.which);
-                changes_.push_back(-change);
+                step.which.push_back(v.which);
+                step.changes.push_back(-change);
             }
         }
-        if (which_.empty()) {
+        if (step.which.empty()) {
             return;
         }
-        which_.push_back(row.label);
-        changes_.push_back(sum);
+        step.which.push_back(row.label);
+        step.changes.push_back(sum);
+        step.moves = true;
         result.gain = linear - 0.5 * row.curvature * (squares + sum * sum);
-        result.cost += rows_.stored(i) * std::min(width_, class_block * which_.size());
+        result.cost += rows_.stored(i) * std::min(width_, class_block * step.which.size());
         if (fixed > 0.0) {
             for (const ClassValue& v : list) {
                 if (v.value >= row.C) {
-                    candidates_.push_back(v);
+                    step.variables.push_back(v);
                 }
             }
         }
-        variables_.assign(i, candidates_);
-        add_row(i, w);
     }
-
-    void add_row(std::size_t i, double* w) { add(i, which_, changes_, w); }
 
     struct Slack {
         double before;
@@ -464,10 +521,9 @@ class MulticlassProblem {
     std::size_t width_;
     double bias_;
     // Scratch.
-    std::vector<double> scores_, some_, listed_, changes_;
-    std::vector<std::uint32_t> which_;
-    std::vector<ClassValue> candidates_;
+    std::vector<double> scores_, some_, listed_;
     std::vector<Slack> slacks_;
+    RowStep step_;
 };
 
 }  // namespace maxmargin

@@ -158,7 +158,7 @@ class SequentialDualMethod {
         double primal;
         {
             const Monitor::Checking checking(monitor_);
-            primal = problem_.primal(w_);
+            primal = problem_.primal(w_, monitor_.team());
             dual_ = problem_.dual(w_);
             state_.bounds.offer_weights(primal, w_);
             state_.offer_variables(dual_);

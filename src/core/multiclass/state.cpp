@@ -147,7 +147,7 @@ void MulticlassState::assign(std::span<const double> values, std::span<const std
     }
 }
 
-void MulticlassState::verify() {
+void MulticlassState::verify(Team* team) {
     if (bounds.are_exact()) {
         return;
     }
@@ -158,7 +158,8 @@ void MulticlassState::verify() {
         const std::vector<double>& w = bounds.weights();
         std::vector<double> sums;
         problem.rebuild_weights(sums);
-        double dual = problem.dual(sums), primal = bounds.primal_error() == 0.0 ? bounds.primal() : problem.primal(w);
+        double dual = problem.dual(sums);
+        double primal = bounds.primal_error() == 0.0 ? bounds.primal() : problem.primal(w, team);
         if (rounding_error(problem, sums, w) > harmless * std::max(primal - dual, smallest_gap * std::abs(primal))) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);

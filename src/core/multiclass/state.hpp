@@ -44,7 +44,7 @@ class MulticlassState {
                 std::span<const std::int64_t> starts);
 
     // As in BinaryState.
-    void verify();
+    void verify(Team* team = nullptr);
     bool offer_variables(double dual) {
         return bounds.offer_variables(dual, [this](MulticlassVariables& best) { best = variables; });
     }

@@ -27,6 +27,13 @@
 // A loop of a constant count of at most sixteen, whose sums are to stay in registers.
 #define MAXMARGIN_UNROLL _Pragma("GCC unroll 16")
 
+// In a loop that waits for another thread.
+#if defined(__x86_64__) || defined(__i386__)
+#define MAXMARGIN_PAUSE() __builtin_ia32_pause()
+#else
+#define MAXMARGIN_PAUSE() static_cast<void>(0)
+#endif
+
 // Functions compiled for several instruction sets, of which the loader picks one at run time. Sanitizers, C libraries
 // without ifunc support and other compilers build the plain version only: Clang 14 knows the attribute, but makes the
 // first version alone of a function that a header has declared, and crashes where the processor lacks its instructions.

@@ -60,8 +60,8 @@ class AnyRows {
     }
 
     // A packed copy of sparse rows, made when first asked for and shared by all problems; null for dense ones. `exact`
-    // asks for values without rounding.
-    std::shared_ptr<const PackedRows> packed(bool exact) const {
+    // asks for values without rounding, `parts` is how its columns are dealt out to the threads of a team.
+    std::shared_ptr<const PackedRows> packed(bool exact, const ColumnParts& parts = {}, Team* team = nullptr) const {
         const CsrRows* sparse = rows_.sparse();
         if (!sparse) {
             return nullptr;
@@ -73,14 +73,19 @@ class AnyRows {
         if (!copy && other && (!exact || other->is_exact())) {
             copy = other;
         }
+        if (copy && copy->parts().count() != parts.count()) {
+            copies_->exact = copies_->rounded = nullptr;
+        }
         if (!copy) {
-            copy = std::make_shared<const PackedRows>(*sparse, exact);
+            copy = std::make_shared<const PackedRows>(*sparse, exact, parts, team);
         }
         return copy;
     }
 
     // What sweeps should visit: a packed copy where it is wanted and can be had.
-    SweptRows swept(bool pack, bool exact) const { return {rows_, pack ? packed(exact) : nullptr}; }
+    SweptRows swept(bool pack, bool exact, const ColumnParts& parts = {}, Team* team = nullptr) const {
+        return {rows_, pack ? packed(exact, parts, team) : nullptr};
+    }
 
     double mean_squared_norm() const {
         const std::vector<double>& norms = squared_norms();

@@ -10,14 +10,19 @@
 //
 // It is a matrix of its own, with other columns than the user's: the same problem, whose weights `expand` to those of
 // the user's columns.
+//
+// For sweeps of several threads (team_sweep.hpp) its columns may be dealt out to parts. The entries of each part are
+// then in arrays of their own, so that no cache line is used by two threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "numeric/compiler.hpp"
 #include "numeric/huge_array.hpp"
+#include "rows/column_parts.hpp"
 #include "rows/rows.hpp"
 
 namespace maxmargin {
@@ -30,8 +35,11 @@ struct ColumnOrder;
 
 class PackedRows {
   public:
-    // `exact` asks for values without rounding; otherwise they are floats.
-    PackedRows(const CsrRows& rows, bool exact);
+    // `exact` asks for values without rounding; otherwise they are floats. The threads of a team, if there is one, make
+    // it together; it does not depend on how many they are.
+    PackedRows(const CsrRows& rows, bool exact, const ColumnParts& parts = {}, Team* team = nullptr);
+
+    const ColumnParts& parts() const { return dealt_; }
 
     // Whether no value was rounded.
     bool is_exact() const { return exact_; }
@@ -39,13 +47,19 @@ class PackedRows {
     std::size_t size() const { return size_; }
     // Where columns are folded, each row has one of its own after all others.
     std::size_t features() const { return kept_ + (folds_ ? size_ : 0); }
-    std::size_t stored() const { return rows_[size_].start + (folds_ ? size_ : 0); }
-    std::size_t stored(std::size_t i) const { return rows_[i + 1].start - rows_[i].start + (folds_ ? 1 : 0); }
+    std::size_t stored() const { return stored_; }
+    std::size_t stored(std::size_t i) const {
+        std::size_t count = folds_ ? 1 : 0;
+        for (const Part& part : parts_) {
+            count += part.rows[i + 1].start - part.rows[i].start;
+        }
+        return count;
+    }
 
     // body(view), with the type of the values.
     template <class Body>
     decltype(auto) with_view(const Body& body) const {
-        return floats_ ? body(View<float>{*this, floats_.get()}) : body(View<double>{*this, doubles_.get()});
+        return floats_ ? body(View<float>(*this)) : body(View<double>(*this));
     }
 
     double dot(std::size_t i, const double* w) const;
@@ -54,19 +68,17 @@ class PackedRows {
     // visit(column, value) for every entry.
     template <class Visit>
     void for_each(std::size_t i, Visit visit) const {
-        const Row &row = rows_[i], &next = rows_[i + 1];
-        const std::size_t count = next.near - row.near;
-        for (std::size_t k = row.start; k < next.start; ++k) {
-            const std::size_t n = k - row.start;
-            visit(n < count ? std::size_t{near_[row.near + n]} : std::size_t{far_[row.start - row.near + n - count]},
-                  floats_ ? static_cast<double>(floats_[k]) : doubles_[k]);
-        }
+        with_view([&](const auto& view) { view.for_each_part([&](const auto& part) { part.for_each(i, visit); }); });
         if (folds_) {
-            visit(kept_ + i, row.folded);
+            visit(kept_ + i, folded(i));
         }
     }
 
-    void prefetch_start(std::size_t i) const { MAXMARGIN_PREFETCH(&rows_[i]); }
+    void prefetch_start(std::size_t i) const {
+        for (const Part& part : parts_) {
+            MAXMARGIN_PREFETCH(&part.rows[i]);
+        }
+    }
     void prefetch(std::size_t i) const {
         with_view([i](const auto& view) { view.prefetch(i); });
     }
@@ -81,9 +93,9 @@ class PackedRows {
             }
         }
         for (std::size_t i = 0; i < size_ && folds_; ++i) {
-            for (std::size_t k = rows_[i].alone; k < rows_[i + 1].alone; ++k) {
+            for (std::size_t k = alone_starts_[i]; k < alone_starts_[i + 1]; ++k) {
                 if (alone_[k].value != 0.0) {
-                    visit(alone_[k].column, kept_ + i, alone_[k].value / rows_[i].folded);
+                    visit(alone_[k].column, kept_ + i, alone_[k].value / folded(i));
                 }
             }
         }
@@ -96,94 +108,187 @@ class PackedRows {
     struct Row {
         std::size_t start;  // of its values; its far indices begin at start - near
         std::size_t near;   // of its near indices
-        std::size_t alone;  // of its folded columns
-        double folded;      // value of the row's own column
+        double folded;      // value of the row's own column, which is in the first part
     };
     struct Alone {
         double value;
         std::size_t column;
     };
+    struct Part {
+        HugeArray<Row> rows;  // one more than there are rows
+        HugeArray<float> floats;
+        HugeArray<double> doubles;  // one of the two is empty
+        HugeArray<std::uint16_t> near;
+        HugeArray<std::uint32_t> far;
+
+        template <class Value>
+        HugeArray<Value>& values() {
+            if constexpr (std::is_same_v<Value, float>) {
+                return floats;
+            } else {
+                return doubles;
+            }
+        }
+        template <class Value>
+        const Value* values() const {
+            if constexpr (std::is_same_v<Value, float>) {
+                return floats.get();
+            } else {
+                return doubles.get();
+            }
+        }
+    };
 
     template <class Value>
-    void fill(const CsrRows& rows, const ColumnOrder& columns, HugeArray<Value>& values);
+    struct Target;
+
+    double folded(std::size_t i) const { return parts_[0].rows[i].folded; }
+    template <class Value>
+    void fill(const CsrRows& rows, const ColumnOrder& columns, Team* team);
     template <class Value, class Given>
-    double add_row(const Given* x, ColumnIndices columns, std::size_t count, Row& at, Value* values, Value* later);
+    bool add_row(const ColumnOrder& order, const Given* x, ColumnIndices columns, std::size_t count, std::size_t i,
+                 bool has_next, std::vector<Target<Value>>& targets);
 
+    // The entries of one part.
     template <class Value>
-    struct View {
-        const PackedRows& rows;
+    struct PartView {
+        const Row* rows;
         const Value* values;
+        const std::uint16_t* near;
+        const std::uint32_t* far;
+        const std::size_t kept;
+        const bool folds;
 
-        std::size_t size() const { return rows.size(); }
-        std::size_t features() const { return rows.features(); }
-        std::size_t stored(std::size_t i) const { return rows.stored(i); }
+        PartView(const PackedRows& all, std::size_t part)
+            : rows(all.parts_[part].rows.get()),
+              values(all.parts_[part].template values<Value>()),
+              near(all.parts_[part].near.get()),
+              far(all.parts_[part].far.get()),
+              kept(all.kept_),
+              folds(all.folds_ && part == 0) {}
 
         double dot(std::size_t i, const double* w) const {
-            const Row &row = rows.rows_[i], &next = rows.rows_[i + 1];
+            const Row &row = rows[i], &next = rows[i + 1];
             const Value* x = values + row.start;
-            const std::uint16_t* near = rows.near_.get() + row.near;
+            const std::uint16_t* j = near + row.near;
             const std::size_t count = next.near - row.near, all = next.start - row.start;
-            double s0 = rows.folds_ ? row.folded * w[rows.kept_ + i] : 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+            double s0 = folds ? row.folded * w[kept + i] : 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
             std::size_t k = 0;
             for (; k + 4 <= count; k += 4) {
-                s0 += static_cast<double>(x[k]) * w[near[k]];
-                s1 += static_cast<double>(x[k + 1]) * w[near[k + 1]];
-                s2 += static_cast<double>(x[k + 2]) * w[near[k + 2]];
-                s3 += static_cast<double>(x[k + 3]) * w[near[k + 3]];
+                s0 += static_cast<double>(x[k]) * w[j[k]];
+                s1 += static_cast<double>(x[k + 1]) * w[j[k + 1]];
+                s2 += static_cast<double>(x[k + 2]) * w[j[k + 2]];
+                s3 += static_cast<double>(x[k + 3]) * w[j[k + 3]];
             }
             for (; k < count; ++k) {
-                s0 += static_cast<double>(x[k]) * w[near[k]];
+                s0 += static_cast<double>(x[k]) * w[j[k]];
             }
-            const std::uint32_t* far = rows.far_.get() + (row.start - row.near);
+            const std::uint32_t* wide = far + (row.start - row.near);
             for (; k < all; ++k) {
-                s1 += static_cast<double>(x[k]) * w[far[k - count]];
+                s1 += static_cast<double>(x[k]) * w[wide[k - count]];
             }
             return (s0 + s1) + (s2 + s3);
         }
 
         void axpy(std::size_t i, double a, double* w) const {
-            const Row &row = rows.rows_[i], &next = rows.rows_[i + 1];
+            const Row &row = rows[i], &next = rows[i + 1];
             const Value* x = values + row.start;
-            const std::uint16_t* near = rows.near_.get() + row.near;
+            const std::uint16_t* j = near + row.near;
             const std::size_t count = next.near - row.near, all = next.start - row.start;
             for (std::size_t k = 0; k < count; ++k) {
-                w[near[k]] += a * static_cast<double>(x[k]);
+                w[j[k]] += a * static_cast<double>(x[k]);
             }
-            const std::uint32_t* far = rows.far_.get() + (row.start - row.near);
+            const std::uint32_t* wide = far + (row.start - row.near);
             for (std::size_t k = count; k < all; ++k) {
-                w[far[k - count]] += a * static_cast<double>(x[k]);
+                w[wide[k - count]] += a * static_cast<double>(x[k]);
             }
-            if (rows.folds_) {
-                w[rows.kept_ + i] += a * row.folded;
+            if (folds) {
+                w[kept + i] += a * row.folded;
             }
         }
 
-        RowEntries<Value> entries(std::size_t i, RowBuffer&) const {
-            const Row &row = rows.rows_[i], &next = rows.rows_[i + 1];
-            return {values + row.start,   rows.near_.get() + row.near, rows.far_.get() + (row.start - row.near),
-                    next.near - row.near, next.start - row.start,      rows.folds_ ? row.folded : 0.0,
-                    rows.kept_ + i};
+        // visit(column, value), without the row's own column.
+        template <class Visit>
+        void for_each(std::size_t i, const Visit& visit) const {
+            const Row &row = rows[i], &next = rows[i + 1];
+            const std::size_t count = next.near - row.near, all = next.start - row.start;
+            for (std::size_t k = 0; k < all; ++k) {
+                visit(k < count ? std::size_t{near[row.near + k]} : std::size_t{far[row.start - row.near + k - count]},
+                      static_cast<double>(values[row.start + k]));
+            }
         }
 
-        void prefetch_start(std::size_t i) const { rows.prefetch_start(i); }
+        void prefetch_start(std::size_t i) const { MAXMARGIN_PREFETCH(rows + i); }
         void prefetch(std::size_t i) const {
-            const Row &row = rows.rows_[i], &next = rows.rows_[i + 1];
+            const Row &row = rows[i], &next = rows[i + 1];
             prefetch_bytes(values + row.start, (next.start - row.start) * sizeof(Value));
-            prefetch_bytes(rows.near_.get() + row.near, (next.near - row.near) * sizeof(std::uint16_t));
-            prefetch_bytes(rows.far_.get() + (row.start - row.near),
+            prefetch_bytes(near + row.near, (next.near - row.near) * sizeof(std::uint16_t));
+            prefetch_bytes(far + (row.start - row.near),
                            (next.start - next.near - row.start + row.near) * sizeof(std::uint32_t));
         }
     };
 
-    HugeArray<Row> rows_;  // one more than there are rows
-    HugeArray<float> floats_;
-    HugeArray<double> doubles_;  // one of the two is empty
-    HugeArray<std::uint16_t> near_;
-    HugeArray<std::uint32_t> far_;
+    template <class Value>
+    struct View {
+        const PackedRows& rows;
+        const PartView<Value> first;
+        const std::size_t parts;
+
+        explicit View(const PackedRows& all) : rows(all), first(all, 0), parts(all.parts_.size()) {}
+
+        std::size_t size() const { return rows.size(); }
+        std::size_t features() const { return rows.features(); }
+        std::size_t stored(std::size_t i) const {
+            return parts == 1 ? first.rows[i + 1].start - first.rows[i].start + (first.folds ? 1 : 0) : rows.stored(i);
+        }
+
+        PartView<Value> part(std::size_t p) const { return {rows, p}; }
+        template <class Visit>
+        void for_each_part(const Visit& visit) const {
+            visit(first);
+            for (std::size_t p = 1; p < parts; ++p) {
+                visit(part(p));
+            }
+        }
+
+        double dot(std::size_t i, const double* w) const {
+            double sum = first.dot(i, w);
+            for (std::size_t p = 1; p < parts; ++p) {
+                sum += part(p).dot(i, w);
+            }
+            return sum;
+        }
+        void axpy(std::size_t i, double a, double* w) const {
+            for_each_part([&](const auto& own) { own.axpy(i, a, w); });
+        }
+
+        // Of rows in one part.
+        RowEntries<Value> entries(std::size_t i, RowBuffer&) const {
+            const Row &row = first.rows[i], &next = first.rows[i + 1];
+            return {first.values + row.start,
+                    first.near + row.near,
+                    first.far + (row.start - row.near),
+                    next.near - row.near,
+                    next.start - row.start,
+                    first.folds ? row.folded : 0.0,
+                    first.kept + i};
+        }
+
+        void prefetch_start(std::size_t i) const {
+            for_each_part([i](const auto& own) { own.prefetch_start(i); });
+        }
+        void prefetch(std::size_t i) const {
+            for_each_part([i](const auto& own) { own.prefetch(i); });
+        }
+    };
+
+    ColumnParts dealt_;
+    std::vector<Part> parts_;
     HugeArray<Alone> alone_;
-    std::vector<std::uint32_t> rank_;  // of each of the user's columns, or no_column
-    std::size_t size_, kept_;
-    bool folds_;
+    HugeArray<std::size_t> alone_starts_;  // of each row, and their end
+    std::vector<std::uint32_t> rank_;      // of each of the user's columns, or no_column
+    std::size_t size_, kept_ = 0, stored_ = 0;
+    bool folds_ = false, floats_ = true;
     bool exact_ = true;
 };
 

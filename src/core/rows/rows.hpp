@@ -182,6 +182,7 @@ class CsrRows {
     std::size_t features() const { return features_; }
     std::size_t stored() const { return starts_[rows_]; }
     std::size_t stored(std::size_t i) const { return starts_[i + 1] - starts_[i]; }
+    std::size_t start(std::size_t i) const { return starts_[i]; }  // of a row, in the arrays
     ColumnIndices indices() const { return indices_; }
 
     // body(view), with the type of the values.

@@ -27,6 +27,9 @@ class SweptRows : public RowKinds<SweptRows> {
         : user_(&rows), packed_(std::move(packed)) {}
 
     bool is_packed() const { return packed_ != nullptr; }
+    const PackedRows* packed() const { return packed_.get(); }
+    // Of their columns, for several threads.
+    std::size_t parts() const { return packed_ ? packed_->parts().count() : 1; }
     // Whether they have the user's values.
     bool is_exact() const { return !packed_ || packed_->is_exact(); }
     // From weights of these columns to weights of the user's; for packed rows only.

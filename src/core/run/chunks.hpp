@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <vector>
 
@@ -29,18 +28,20 @@ class Chunks {
     // body(chunk, begin, end) for each, in the threads of a team if there is one and it pays.
     template <class Body>
     void for_each(Team* team, const Body& body) const {
-        if (team == nullptr || count_ == 1 || work_ < worth_waking) {
-            for (std::size_t chunk = 0; chunk < count_; ++chunk) {
-                body(chunk, begin(chunk), begin(chunk + 1));
-            }
-            return;
+        for_all(work_ < worth_waking ? nullptr : team, count_,
+                [&](std::size_t chunk) { body(chunk, begin(chunk), begin(chunk + 1)); });
+    }
+
+    // What body(begin, end) finds for each, added up in their order.
+    template <class Sums, class Body>
+    Sums sum(Team* team, const Body& body) const {
+        std::vector<Sums> parts(count_);
+        for_each(team, [&](std::size_t chunk, std::size_t begin, std::size_t end) { parts[chunk] = body(begin, end); });
+        Sums all = parts[0];
+        for (std::size_t chunk = 1; chunk < count_; ++chunk) {
+            all += parts[chunk];
         }
-        std::atomic<std::size_t> next{0};
-        team->run([&](std::size_t) {
-            for (std::size_t chunk = next++; chunk < count_; chunk = next++) {
-                body(chunk, begin(chunk), begin(chunk + 1));
-            }
-        });
+        return all;
     }
 
   private:

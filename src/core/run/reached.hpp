@@ -12,7 +12,9 @@ bool reached(State& state, double tol, Monitor& monitor) {
         return false;
     }
     const Monitor::Checking checking(monitor);
-    if constexpr (requires { state.verify(monitor.team()); }) {
+    if constexpr (requires { state.verify(monitor.team(), tol); }) {
+        state.verify(monitor.team(), tol);
+    } else if constexpr (requires { state.verify(monitor.team()); }) {
         state.verify(monitor.team());
     } else {
         state.verify();

@@ -2,6 +2,7 @@
 // bodies they sleep. What a body computes must not depend on how many members there are.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -96,5 +97,22 @@ class Team {
     std::exception_ptr failure_;
     std::vector<std::thread> threads_;
 };
+
+// body(k) for all k below a count, by the threads of a team if there is one, each taking the next that is left.
+template <class Body>
+void for_all(Team* team, std::size_t count, const Body& body) {
+    if (team == nullptr || count == 1) {
+        for (std::size_t k = 0; k < count; ++k) {
+            body(k);
+        }
+        return;
+    }
+    std::atomic<std::size_t> next{0};
+    team->run([&](std::size_t) {
+        for (std::size_t k = next++; k < count; k = next++) {
+            body(k);
+        }
+    });
+}
 
 }  // namespace maxmargin

@@ -134,20 +134,30 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         """The names of the parameters; scikit-learn would read the signature anew whenever it asks."""
         return list(_names_of_parameters(cls.__init__))
 
-    def _validated(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+    def _validated(self, X: Any, y: Any, kinds: str = "biuU", **options: Any) -> tuple[Any, Any]:
         """Rows and labels to train on, checked by scikit-learn where they have to be converted or may be refused.
 
-        Whether the values of other rows are finite the core finds on its way: `finite_rows` has the words.
+        Whether the values of other rows are finite the core finds on its way: `finite_rows` has the words. Labels of
+        these ``kinds`` of numpy's types are as they should be; floats among them are checked.
         """
-        labels = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU"
-        if labels and needs_no_conversion(X) and len(y) == X.shape[0]:
-            self.n_features_in_ = X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
+        labels = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in kinds
+        labels = labels and y.shape == getattr(X, "shape", ())[:1]
+        if labels and y.dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
+        if labels and self._takes_as_it_is(X):
             return X, y
         checked: tuple[Any, Any] = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **options
         )
         return checked
+
+    def _takes_as_it_is(self, X: Any) -> bool:
+        """Whether rows need no conversion; if so, what scikit-learn notes of them is noted."""
+        plain = needs_no_conversion(X)
+        if plain:
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+        return plain
 
     def _keep(self, arguments: dict[str, Any]) -> None:
         """Take the arguments of ``__init__``, its ``locals()``, as they are and under their names."""

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
-from maxmargin.estimators.base import constraints_but, seed_of
+from maxmargin.estimators.base import constraints_but, finite_rows, seed_of
 from maxmargin.estimators.on_blocks import labels_of
 from maxmargin.estimators.progress import follow
 from maxmargin.estimators.single import SingleProblemEstimator
@@ -200,7 +200,7 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
         X, y, sample_weight, _ = loaded(X, y, sample_weight)
         if isinstance(X, Blocks):
             return self._fit_blocks(X, y, sample_weight, method, deadline)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", y_numeric=True)
+        X, y = self._validated(X, y, kinds="biuf", y_numeric=True)
         C: Any = float(self.C)
         if sample_weight is not None:
             C = C * _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -213,14 +213,15 @@ class LinearSVR(RegressorMixin, SingleProblemEstimator):
             bias=self.intercept_scaling if self.fit_intercept else 0.0,
             penalize_bias=self.penalize_intercept,
         )
-        model, _ = self._train(
-            problem,
-            method,
-            deadline,
-            {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
-            lambda weights: {"coef_": weights[:-1], "intercept_": problem.bias * weights[-1:]},
-            partial(Model.of_regression, problem),
-        )
+        with finite_rows(X):
+            model, _ = self._train(
+                problem,
+                method,
+                deadline,
+                {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}},
+                lambda weights: {"coef_": weights[:-1], "intercept_": problem.bias * weights[-1:]},
+                partial(Model.of_regression, problem),
+            )
         self._warn_unless_converged(model.training, X)
         return self
 

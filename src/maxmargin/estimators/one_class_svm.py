@@ -156,8 +156,9 @@ class OneClassSVM(OutlierMixin, DecisionMixin, SingleProblemEstimator):
         deadline = Deadline(self.time_limit)
         X, _, sample_weight, _ = must_load("OneClassSVM", X, y, sample_weight)
         # The core finds NaN and infinity in rows of positive weight on its way.
-        finite: dict[str, Any] = {"ensure_all_finite": sample_weight is not None}
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **finite)
+        if sample_weight is not None or not self._takes_as_it_is(X):
+            finite: dict[str, Any] = {"ensure_all_finite": sample_weight is not None}
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **finite)
         C: Any = 1.0
         if sample_weight is not None:
             C = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

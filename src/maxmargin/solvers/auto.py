@@ -57,14 +57,17 @@ if TYPE_CHECKING:
 MOST_NEWTON_FEATURES = 1024
 #: Mean eigenvalues of the Hessian of the losses, curved ones and the hinge, up to which "dcd" goes first.
 DCD_EIGENVALUE = {True: 100.0, False: 2000.0}
-#: With so many rows for each weight Newton's method begins with a tenth of them, and the hinge is easy up to less.
-ROWS_PER_SAMPLED, SAMPLED_EIGENVALUE = 200, 300.0
+#: With so many rows for each weight Newton's method begins with a tenth of them, and the hinge is easy up to less: at
+#: this tolerance up to this, and at smaller ones, which cost "dcd" little, up to more by this power of the tolerance.
+ROWS_PER_SAMPLED, SAMPLED_EIGENVALUE, SAMPLED_TOL, SAMPLED_POWER = 200, 300.0, 1e-3, 0.25
 #: With many features, a problem with at most this ``C * mean(Q_ii)`` is easy for "dcd".
 EASY = 40.0
 #: The work that "dcd" gets on easy problems, in passes over the data (an epoch is at most two).
 DCD_PASSES = 100.0
 #: Up to this it is tried first, and goes on as long as at its pace it needs at most so many passes more.
 HARD, DCD_WORTH = 300.0, 40.0
+#: Smaller tolerances are as good as none.
+TINY = 1e-15
 #: Steps of Newton's method, for curved losses and for the hinge.
 STEPS = {True: 10.0, False: 30.0}
 #: What a step costs in passes over all rows, of which most steps look at a part.
@@ -201,7 +204,7 @@ class Auto(Method):
         eigenvalue = float(problem.C.sum()) * _curvature(problem) / (problem.shape[1] * _scale(problem))
         bound = DCD_EIGENVALUE[problem.loss.is_curved]
         if problem.shape[0] >= ROWS_PER_SAMPLED * (problem.shape[1] + 1):
-            bound = min(bound, SAMPLED_EIGENVALUE)
+            bound = min(bound, SAMPLED_EIGENVALUE * (SAMPLED_TOL / max(run.tol, TINY)) ** SAMPLED_POWER)
         easy = eigenvalue <= bound
         cost = newton_passes(problem)
         if problem.matrix.stored > SMALL and (easy or cost >= EXPENSIVE):

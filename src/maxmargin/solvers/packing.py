@@ -29,6 +29,8 @@ FEWEST_FEATURES = 2048
 FEWEST_VALUES = 1_000_000
 #: Mean ``C |x|^2`` up to which one problem takes so few epochs that a copy does not pay, by the number of features.
 EASY = ((1 << 16, 2.0), (1 << 19, 0.3), (math.inf, 0.05))
+#: The same for several threads, which make the copy together and use it together, as a share of these.
+EASY_SHARED = 0.1
 #: Bytes of a copy: of a value with its index at the most, of a row, and of a column.
 BYTES_PER_VALUE, BYTES_PER_ROW, BYTES_PER_COLUMN = 16, 40, 8
 
@@ -39,8 +41,11 @@ def packed_bytes(matrix: Matrix) -> int:
     return BYTES_PER_VALUE * matrix.stored + BYTES_PER_ROW * rows + BYTES_PER_COLUMN * columns
 
 
-def packing_pays(problem: Any) -> bool:
-    """Whether sweeps over a problem's rows should run on a packed copy."""
+def packing_pays(problem: Any, shared: bool = False) -> bool:
+    """Whether sweeps over a problem's rows should run on a packed copy.
+
+    ``shared`` means that several threads would share the sweeps, which they can on a copy alone.
+    """
     matrix = problem.matrix
     if not matrix.is_sparse or matrix.shape[1] < FEWEST_FEATURES:
         return False
@@ -49,6 +54,8 @@ def packing_pays(problem: Any) -> bool:
     if matrix.problems == 1 and problem.kind == "one_class":
         return False
     easy = next(bound for features, bound in EASY if matrix.shape[1] <= features)
+    if shared:
+        easy *= EASY_SHARED
     if matrix.problems == 1 and float(problem.C.mean()) * matrix.mean_squared_norm() <= easy:
         return False
     if matrix.fits is None:

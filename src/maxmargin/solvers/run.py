@@ -104,6 +104,7 @@ class Run:
         n_jobs: int = 1,
     ) -> None:
         self.pack = pack
+        self.threads = n_jobs
         self.recorder = recorder
         self.tol = tol
         self.max_iter = max_iter
@@ -148,4 +149,4 @@ class Run:
 
     def silent(self, time_limit: float) -> _core.Run:
         """A run of which nobody hears, for a part of the work."""
-        return _core.Run(time_limit, None, self.stop, 0.0, 0.0, with_weights=False)
+        return _core.Run(time_limit, None, self.stop, 0.0, 0.0, with_weights=False, threads=self.threads)

@@ -74,9 +74,10 @@ def solve(
     stop : StopFlag, optional
         Setting it from another thread stops the solver.
     n_jobs : int, optional
-        Threads for this one problem; None means 1, -1 all processors. "newton" for binary problems and regression and
-        "cutting_plane" for ranking share their loops among them, dual descent its certificates; all with the same bits
-        for any number. Other methods work on one.
+        Threads for this one problem; None means 1, -1 all processors. "newton", but for one class, and "cutting_plane"
+        for ranking share their loops among them, most methods their certificates, with the same bits for any number.
+        "dcd" and "avsf" share sweeps over sparse rows unless they are short (see `DualCoordinateDescent`), with the
+        same bits for any number from 2 on. Other methods work on one.
     report_passes, report_seconds : float, optional
         Evaluate and report at least as often as this, in passes over the data or in seconds of work, at the end of an
         epoch, step or cut. By default methods evaluate when it pays. ``Report.check_seconds`` tells what it costs.
