@@ -19,7 +19,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import dask
@@ -40,8 +40,13 @@ BLOCKS = (8, 32)
 @contextmanager
 def cluster(workers: int = 2) -> Iterator[LocalCluster]:
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 60}
-    with LocalCluster(n_workers=workers, **options) as found, Client(found):
-        yield found
+    found = LocalCluster(n_workers=workers, **options)
+    try:
+        with Client(found):
+            yield found
+    finally:
+        with suppress(KeyError):  # where workers were killed LocalCluster may miss one of them as it closes
+            found.close()
 
 
 def blocks_of(X: Any, y: np.ndarray, count: int) -> tuple[list[Any], list[Any]]:
@@ -100,36 +105,47 @@ def bits(model: Any) -> bytes:
 
 
 def kills(count: int) -> None:
+    """Random kills; a cluster that has not replaced a worker in time makes way for a new one."""
     chosen, fits = random.Random(0), small_fits()
     original, exchanges, plan = DaskBlocks._sum, [0], [0]
-    with cluster() as found:
+    expected: dict[str, bytes] = {}
+    lengths: dict[str, int] = {}
+    same = killed = done = 0
+    while done < count:
+        with cluster() as found:
 
-        def counting(self: DaskBlocks, level: list[Any]) -> Any:
-            exchanges[0] += 1
-            if exchanges[0] == plan[0]:
-                time.sleep(chosen.random() * 0.02)
-                nannies = [nanny for nanny in found.workers.values() if nanny.pid]
-                os.kill(chosen.choice(nannies).pid, signal.SIGKILL)
-            return original(self, level)
+            def counting(self: DaskBlocks, level: list[Any], found: LocalCluster = found) -> Any:
+                exchanges[0] += 1
+                if exchanges[0] == plan[0]:
+                    time.sleep(chosen.random() * 0.02)
+                    # A worker that dies while it starts is given up by its nanny.
+                    known = {address: nanny for nanny in found.workers.values() if (address := nanny.worker_address)}
+                    started = sorted(known.keys() & found.scheduler.workers.keys())
+                    os.kill(known[chosen.choice(started)].pid, signal.SIGKILL)
+                return original(self, level)
 
-        DaskBlocks._sum = counting  # type: ignore[method-assign]
-        expected, lengths = {}, {}
-        for name, fit in fits.items():
-            exchanges[0], plan[0] = 0, 0
-            expected[name] = bits(fit())
-            lengths[name] = exchanges[0]
-        same = killed = 0
-        for k in range(count):
-            name = list(fits)[k % len(fits)]
-            exchanges[0], plan[0] = 0, chosen.randint(1, lengths[name])
-            same += bits(fits[name]()) == expected[name]
-            killed += exchanges[0] >= plan[0]
-            print(
-                f"{k + 1:>3}  {name:<22} killed in exchange {plan[0]:>3} of {lengths[name]:>3}  same so far: {same}",
-                flush=True,
-            )
-        print(f"{killed} kills, {same} of {count} results identical to those without")
-        DaskBlocks._sum = original  # type: ignore[method-assign]
+            DaskBlocks._sum = counting  # type: ignore[method-assign]
+            for name, fit in fits.items():
+                if name not in expected:
+                    exchanges[0], plan[0] = 0, 0
+                    expected[name] = bits(fit())
+                    lengths[name] = exchanges[0]
+            while done < count:
+                try:
+                    found.wait_for_workers(2, timeout=30)
+                except TimeoutError:
+                    break
+                name = list(fits)[done % len(fits)]
+                exchanges[0], plan[0] = 0, chosen.randint(1, lengths[name])
+                same += bits(fits[name]()) == expected[name]
+                killed += exchanges[0] >= plan[0]
+                done += 1
+                print(
+                    f"{done:>3}  {name:<22} killed in exchange {plan[0]:>3} of {lengths[name]:>3}  same so far: {same}",
+                    flush=True,
+                )
+            DaskBlocks._sum = original  # type: ignore[method-assign]
+    print(f"{killed} kills, {same} of {count} results identical to those without")
 
 
 def costs() -> None:

@@ -35,7 +35,9 @@ HINGE, SQUARED = "hinge", "squared_hinge"
 
 def dcd(order: str = "shuffled", shrinking: bool = False) -> Method:
     """Algorithm 1 in an order of visits, or Algorithm 2 ("uniform")."""
-    return DualCoordinateDescent(order=order, shrinking=shrinking, averaging=False, anchoring=False, plane=False)
+    return DualCoordinateDescent(
+        order=order, shrinking=shrinking, resting=False, averaging=False, anchoring=False, plane=False
+    )
 
 
 METHODS: dict[str, dict[str, Method | None]] = {

@@ -23,7 +23,7 @@ LEVELS = (1e-2, 1e-4)
 #: The fastest of so many runs counts where one takes less than so many seconds.
 REPEATS, SHORT = 5, 0.1
 METHODS = {
-    "shrinking": DualCoordinateDescent(order="shuffled", shrinking=True, averaging=False, anchoring=False, plane=False),
+    "shrinking": DualCoordinateDescent(order="shuffled", resting=False, averaging=False, anchoring=False, plane=False),
     "AVSF": DualCoordinateDescent(order="adaptive", shrinking=False, averaging=False, anchoring=False, plane=False),
 }
 SETTINGS = (

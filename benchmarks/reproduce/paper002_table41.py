@@ -31,7 +31,9 @@ PAPER = {
     "iris": (Row(9, 0.94, 0.06), Row(10, 0.97, 0.053), 0.0109),
 }
 PRIMAL = PrimalCoordinateDescent(plane=False)
-DUAL = DualCoordinateDescent(order="shuffled", shrinking=False, averaging=False, anchoring=False, plane=False)
+DUAL = DualCoordinateDescent(
+    order="shuffled", shrinking=False, resting=False, averaging=False, anchoring=False, plane=False
+)
 WITHIN = 0.02
 #: What counts as the dual's optimal value: a relative error.
 OPTIMAL = 1e-2

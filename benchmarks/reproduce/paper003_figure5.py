@@ -12,7 +12,7 @@ from benchmarks.reproduce.items import Cell, Item, Line, Panel, Result
 from benchmarks.reproduce.paper003 import SDM, SETTINGS, Experiment
 from maxmargin import BinaryProblem, DualCoordinateDescent, solve
 
-DCD = DualCoordinateDescent(order="shuffled", averaging=False, anchoring=False, plane=False)
+DCD = DualCoordinateDescent(order="shuffled", resting=False, averaging=False, anchoring=False, plane=False)
 #: "Nearly the same time" is within this factor.
 SAME = 5.0
 
