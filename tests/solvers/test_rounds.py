@@ -9,7 +9,7 @@ from maxmargin import BinaryProblem, RegressionProblem, solve
 from maxmargin.problems.regression import regression_loss
 from maxmargin.solvers.block import Block, Learning
 from maxmargin.solvers.deadline import Deadline
-from maxmargin.solvers.descent_by_rounds import column_scales, descend_by_rounds
+from maxmargin.solvers.descent_by_rounds import best_in_space, column_scales, descend_by_rounds
 from maxmargin.solvers.newton_by_rounds import newton_by_rounds
 from maxmargin.solvers.round_watch import Watch
 from maxmargin.solvers.rounds import LocalBlocks, Request, run_methods
@@ -172,3 +172,35 @@ def test_rows_out_of_a_message_give_the_same_bits_wherever_their_bytes_begin(sto
     a, w = np.random.default_rng(8).normal(size=33), np.random.default_rng(9).normal(size=8)
     assert np.array_equal(block.part(0).weights(a), other.part(0).weights(a))
     assert np.array_equal(block.part(0).scores(w), other.part(0).scores(moved(w)))
+
+
+def test_a_narrower_width_takes_no_round_of_its_own(monkeypatch):
+    """Blocks answer for the next width as well, so that no weights are evaluated twice."""
+    X, y = random_problem(rows=300, features=6, seed=4)
+    learning = Learning.of_classes(np.array([-1, 1]), C=1.0, loss="hinge", bias=1.0)
+    seen, widths, ask = [], set(), LocalBlocks.ask
+
+    def listen(self, requests):
+        point = requests[0].message
+        if hasattr(point, "origin"):
+            seen.append(point.weights)
+            widths.add(point.loss.diagonal_times_C)
+        return ask(self, requests)
+
+    monkeypatch.setattr(LocalBlocks, "ask", listen)
+    problem = BinaryProblem(X, y, 1.0, loss="hinge", bias=1.0)
+    assert_true(fit(split(X, y, [100, 200]), learning, problem), problem)
+    assert len(widths) > 2
+    assert not any(np.array_equal(before, after) for before, after in pairwise(seen))
+
+
+def test_the_best_step_in_a_space_is_a_stationary_point():
+    rng = np.random.default_rng(5)
+    directions = rng.normal(size=(4, 9))
+    curvatures, slopes = directions @ directions.T, rng.normal(size=4)
+    step = best_in_space(slopes, curvatures)
+    shares = np.array([step.along_change, *step.along_last])
+    assert curvatures @ shares == pytest.approx(slopes, rel=1e-9)
+    # Steps that have not been made yet are zero, and so is their part of the system.
+    empty = best_in_space(np.array([2.0, 0.0]), np.diag([4.0, 0.0]))
+    assert (empty.along_change, empty.along_last) == (0.5, (0.0,))

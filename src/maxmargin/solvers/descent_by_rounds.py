@@ -2,9 +2,10 @@
 
 A round has two exchanges. In the first every block sweeps over its rows a few times against the weights ``w`` of all
 rows, as if the others stood still (CoCoA+, Ma et al. 2015), and answers with the change of its weights. In the second
-the dual is maximised over the plane of that change ``s`` and of the step ``p`` before it: two unknowns, from a few
-inner products. The point is brought within the bounds of the variables by each block, evaluated exactly, and taken if
-it is better than the best one on the line of ``s`` alone, whose value is known.
+the dual is maximised over the plane of that change ``s`` and of the step ``p`` before it, and over the space of ``s``
+and the last four steps: a few unknowns, from a few inner products. Both points are brought within the bounds of the
+variables by each block and evaluated exactly; the better one is taken if it is better than the best one on the line of
+``s`` alone, whose value is known.
 
 Blocks agree on the columns that all of them have, and so overshoot there by their number. Such columns get a larger
 quadratic term, `column_scales`.
@@ -30,6 +31,9 @@ from maxmargin.solvers.rounds import Request, RoundMethod, Summary
 
 #: Sweeps over a block in each round.
 LOCAL_PASSES = 5
+#: How many earlier steps are remembered, and how many of them are in the spaces that the dual is maximised over. More
+#: of them promise more, but are cut off by the bounds of the variables more often.
+REMEMBERED, SPACES = 4, (1, 4)
 #: A round that promises less than this share of the objective is lost in rounding errors.
 ROUNDING = 1e-15
 
@@ -48,10 +52,10 @@ def column_scales(present: Floats, squares: Floats, C: float, bias: float, rows:
 
 @dataclass(frozen=True)
 class _Step:
-    """How the variables move: along ``s`` and ``p``, and then back within their bounds."""
+    """How the variables move: along ``s`` and the steps before it, the last one first, and then back within bounds."""
 
     along_change: float = 0.0
-    along_last: float = 0.0
+    along_last: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,13 +71,15 @@ class _Local:
 
 
 class _State:
-    """The variables of a part, the change its sweeps propose and the step before."""
+    """The variables of a part, the change its sweeps propose and the steps before, the last one first."""
 
-    def __init__(self, alpha: Floats, change: Floats, last: Floats) -> None:
+    def __init__(self, alpha: Floats, change: Floats, last: list[Floats]) -> None:
         self.alpha, self.change, self.last = alpha, change, last
 
     def moved(self, part: Part, step: _Step) -> Floats:
-        moved = self.alpha + step.along_change * self.change + step.along_last * self.last
+        moved = self.alpha + step.along_change * self.change
+        for share, last in zip(step.along_last, self.last, strict=False):
+            moved += share * last
         return part.clip(moved)
 
 
@@ -81,10 +87,10 @@ def _sweep(part: Part, state: _State | None, message: _Local) -> tuple[_State, S
     """The first exchange of a round."""
     size = len(part.C)
     if state is None:
-        alpha = last = np.zeros(size)
+        alpha, last = np.zeros(size), [np.zeros(size)] * REMEMBERED
     else:
         alpha = state.moved(part, message.step)
-        last = alpha - state.alpha
+        last = [alpha - state.alpha, *state.last[:-1]]
     scores = part.scores(message.weights)
     rows = sample_of(size, message.sample)
     answer: Summary = {
@@ -98,21 +104,21 @@ def _sweep(part: Part, state: _State | None, message: _Local) -> tuple[_State, S
     change = after - alpha
     slope = part.target - part.diagonal * alpha
     tube = part.loss.epsilon
-    answer["slopes"] = np.array(
-        [
-            change @ slope - tube * float(np.abs(after).sum() - np.abs(alpha).sum()),
-            last @ slope - tube * float(last @ np.sign(alpha)),
-        ]
-    )
-    bent = part.diagonal * change
-    answer["curvatures"] = np.array([change @ bent, last @ bent, last @ (part.diagonal * last)])
+    steps, signs = np.array(last), np.sign(alpha)
+    along_change = change @ slope - tube * float(np.abs(after).sum() - np.abs(alpha).sum())
+    answer["slopes"] = np.array([along_change, *(steps @ (slope - tube * signs))])
+    directions = np.vstack([change, steps])
+    answer["curvatures"] = (part.diagonal * directions) @ directions.T
     return _State(alpha, change, last), answer
 
 
-def _try(part: Part, state: _State, step: _Step) -> tuple[_State, Summary]:
-    """The second exchange: what a step in the plane is worth."""
-    alpha = state.moved(part, step)
-    return state, {"weights": part.weights(alpha), "terms": part.dual_terms(alpha)}
+def _try(part: Part, state: _State, steps: list[_Step]) -> tuple[_State, Summary]:
+    """The second exchange: what some steps are worth."""
+    points = [state.moved(part, step) for step in steps]
+    return state, {
+        "weights": np.array([part.weights(alpha) for alpha in points]),
+        "terms": np.array([part.dual_terms(alpha) for alpha in points]),
+    }
 
 
 def sample_of(size: int, count: int) -> NDArray[np.intp]:
@@ -139,6 +145,12 @@ def _finish(part: Part, state: _State, message: tuple[_Step, Floats]) -> tuple[N
     return alpha != 0, answer
 
 
+def best_in_space(slopes: Floats, curvatures: Floats) -> _Step:
+    """The step to the largest dual value where no bounds are."""
+    shares = np.linalg.lstsq(curvatures, slopes, rcond=1e-12)[0]
+    return _Step(float(shares[0]), tuple(shares[1:].tolist()))
+
+
 def descend_by_rounds(
     learning: Learning, features: int, blocks: int, watch: Watch, *, seed: int = 0, sample: int = 8192
 ) -> RoundMethod:
@@ -163,7 +175,7 @@ def descend_by_rounds(
     drawn = yield Request(_draw_sample, each, fresh=True, keeps=True)
     mixtures = Mixtures(learning, np.concatenate(drawn["sample"], axis=1))
     w = np.zeros(features + 1)
-    step, mixture, last_change = _Step(), None, np.zeros(features + 1)
+    step, mixture, last = _Step(), None, [np.zeros(features + 1)] * REMEMBERED
     while True:
         local = _Local(step, w, mixture, LOCAL_PASSES, (seed, watch.rounds), each)
         told = yield Request(_sweep, local)
@@ -180,21 +192,23 @@ def descend_by_rounds(
         if watch.ended():
             break
         mixture = mixtures.best()
-        change = told["weights"]
-        slopes = told["slopes"] - np.array([change @ w, last_change @ w])
-        ss, sp, pp = told["curvatures"] + np.array([change @ change, change @ last_change, last_change @ last_change])
+        directions = np.vstack([told["weights"], last])
+        slopes = told["slopes"] - directions @ w
+        curvatures = told["curvatures"] + directions @ directions.T
         if slopes[0] <= ROUNDING * abs(watch.primal):
             watch.give_up()
             break
-        line = float(np.clip(slopes[0] / ss, 0.0, 1.0)) if ss > 0 else 1.0
-        line_dual = dual + line * slopes[0] - 0.5 * line * line * ss
-        step, after = _Step(line), w + line * change
-        plane = np.linalg.lstsq(np.array([[ss, sp], [sp, pp]]), slopes, rcond=1e-12)[0]
-        plane_step = _Step(float(plane[0]), float(plane[1]))
-        tried = yield Request(_try, plane_step, keeps=True)
-        if tried["terms"] - 0.5 * tried["weights"] @ tried["weights"] > line_dual:
-            step, after = plane_step, tried["weights"]
-        last_change, w = after - w, after
+        bent = float(curvatures[0, 0])
+        line = float(np.clip(slopes[0] / bent, 0.0, 1.0)) if bent > 0 else 1.0
+        line_dual = dual + line * slopes[0] - 0.5 * line * line * bent
+        step, after = _Step(line), w + line * directions[0]
+        steps = [best_in_space(slopes[: size + 1], curvatures[: size + 1, : size + 1]) for size in SPACES]
+        tried = yield Request(_try, steps, keeps=True)
+        duals = tried["terms"] - 0.5 * np.square(tried["weights"]).sum(axis=1)
+        best = int(np.argmax(duals))
+        if duals[best] > line_dual:
+            step, after = steps[best], tried["weights"][best]
+        last, w = [after - w, *last[:-1]], after
     told = yield Request(_finish, (step, watch.weights))
     w = told["weights"]
     certificate = Certificate(

@@ -6,8 +6,10 @@ blocks. The ``a_i`` are dual feasible, so every evaluation comes with both bound
 the variables of a row follow from the weights.
 
 With few features a step takes one round, for gradient and matrix together. With many, the linear system is solved by
-conjugate gradients, a round for each product with the Hessian, whatever the number of blocks is. A loss without
-curvature is smoothed with a width that is driven down.
+conjugate gradients, a round for each product with the Hessian, whatever the number of blocks is.
+
+A loss without curvature is smoothed with a width that is driven down, and the Hessian is a matrix. Blocks answer for
+the next width as well, so that going over to it takes no round: the step there is the first one at that width.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ MOST_DENSE = 1024
 STEPS = 2.0 ** -np.array([0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 26, 30.0])
 #: The residual of conjugate gradients, relative, and the most products for one step.
 CG_RESIDUAL, CG_PRODUCTS = 0.3, 30
-#: By how much a width shrinks, and the least one in first ones.
-NARROWING, LEAST_WIDTH = 0.25, 1e-9
+#: By how much a width shrinks, and the least one in first ones. Half a width keeps so many of the curved rows that
+#: whole Newton steps are good ones.
+NARROWING, LEAST_WIDTH = 0.5, 1e-9
 #: Rows of which a dense copy is made at once.
 CHUNK = 4096
 
@@ -44,6 +47,7 @@ class _Point:
     weights: Floats
     origin: Floats
     loss: Loss
+    narrower: Loss | None
     dense: bool
 
 
@@ -66,8 +70,7 @@ def _evaluate(part: Part, state: Any, point: _Point) -> tuple[Any, Summary]:  # 
         float(point.loss.primal(part.target - part.sign * (before + t * (scores - before)), part.C).sum())
         for t in (*STEPS, 0.0)
     ]
-    rows = np.flatnonzero(curved)
-    inverse = part.C[rows] / point.loss.diagonal_times_C
+    rows, inverse = _curved(part, point.loss, curved)
     answer: Summary = {
         "losses": part.losses(scores),
         "line": np.array(line),
@@ -77,7 +80,17 @@ def _evaluate(part: Part, state: Any, point: _Point) -> tuple[Any, Summary]:  # 
         "curved": len(rows),
         "curvature": _matrix(part, rows, inverse) if point.dense else _diagonal(part, rows, inverse),
     }
+    if point.narrower is not None:
+        next_a, next_curved = slopes(part, point.narrower, scores)
+        answer["next_weights"] = part.weights(next_a)
+        answer["next_curvature"] = _matrix(part, *_curved(part, point.narrower, next_curved))
     return (rows, inverse), answer
+
+
+def _curved(part: Part, loss: Loss, curved: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Floats]:
+    """The curved rows, and ``1 / D_i`` of each."""
+    rows = np.flatnonzero(curved)
+    return rows, part.C[rows] / loss.diagonal_times_C
 
 
 def _matrix(part: Part, rows: NDArray[np.intp], inverse: Floats) -> Floats:
@@ -140,11 +153,12 @@ def newton_by_rounds(learning: Learning, features: int, watch: Watch, *, width: 
     """
     smoothing = not learning.loss.is_curved
     loss = replace(learning.loss, diagonal_times_C=width) if smoothing else learning.loss
+    narrower = _narrowed(loss) if smoothing else None
     dense = features <= MOST_DENSE
     origin = w = np.zeros(features + 1)
     dual_at: tuple[Floats | None, Loss] = (None, loss)
     while True:
-        told = yield Request(_evaluate, _Point(w, origin, loss, dense), fresh=True)
+        told = yield Request(_evaluate, _Point(w, origin, loss, narrower, dense), fresh=True)
         primal, v = 0.5 * w @ w + told["losses"], told["weights"]
         dual = told["terms"] - 0.5 * v @ v
         watch.offer_primal(w, primal)
@@ -168,9 +182,10 @@ def newton_by_rounds(learning: Learning, features: int, watch: Watch, *, width: 
             if loss.diagonal_times_C < LEAST_WIDTH * width:
                 watch.give_up()
                 break
-            loss, origin = replace(loss, diagonal_times_C=NARROWING * loss.diagonal_times_C), w
-            continue
-        if dense:
+            assert narrower is not None
+            loss, narrower = narrower, _narrowed(narrower)
+            direction = _solve(told["next_curvature"], told["next_weights"] - w)
+        elif dense:
             direction = _solve(told["curvature"], v - w)
         else:
             direction = yield from _conjugate_gradients(told["curvature"], v - w, watch)
@@ -179,6 +194,10 @@ def newton_by_rounds(learning: Learning, features: int, watch: Watch, *, width: 
     best, v = watch.weights, told["weights"]
     certificate = Certificate(0.5 * best @ best + told["losses"], max(0.0, told["terms"] - 0.5 * v @ v))
     return Found(certificate, watch)
+
+
+def _narrowed(loss: Loss) -> Loss:
+    return replace(loss, diagonal_times_C=NARROWING * loss.diagonal_times_C)
 
 
 def _best_step(origin: Floats, w: Floats, losses: Floats) -> float:
