@@ -69,6 +69,18 @@ def test_path_is_that_of_the_library(houses: tuple[Path, Any, Any], command: Any
     assert told[0]["R2"] < told[-1]["R2"] <= 1.0
 
 
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive", "least_squares"])
+def test_a_path_of_numbers_begins_where_the_model_is_known(
+    houses: tuple[Path, Any, Any], command: Any, loss: str
+) -> None:
+    path, X, y = houses
+    code, out, err = command("path", str(path), "--task", "regression", "--loss", loss, "--json")
+    assert code == 0, err
+    told = [result["C"] for result in json.loads(out)["results"]]
+    assert told == pytest.approx(svm_path(X, y, task="regression", loss=loss).Cs.tolist(), rel=1e-9)
+    assert len(told) > 2
+
+
 def test_tables_show_r2_and_no_percents(houses: tuple[Path, Any, Any], command: Any) -> None:
     path, _, _ = houses
     for name in ("cv", "path"):
@@ -94,7 +106,6 @@ def test_liblinear_words_cross_validate_a_regression(houses: tuple[Path, Any, An
         (["cv", "--task", "regression", "--penalty", "l1"], "--penalty does not apply to --task regression"),
         (["cv", "--epsilon", "1"], "--epsilon needs --task regression"),
         (["path", "--loss", "epsilon_insensitive"], "needs --task regression"),
-        (["path", "--task", "regression"], "needs the values of C"),
         (["cv", "--task", "rank", "--epsilon", "1"], "--epsilon does not apply to --task rank"),
     ],
 )

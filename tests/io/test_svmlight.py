@@ -7,6 +7,7 @@ import lzma
 import os
 import random
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -513,3 +514,9 @@ def test_the_largest_query_numbers_and_rows_of_nothing_else():
     for wrong in (np.array([10**18, 0]), np.array([2**63 + 5, 0], dtype=np.uint64)):
         with pytest.raises(ValueError, match="qid must hold"):
             save_svmlight(X, [1, 2], io.BytesIO(), qid=wrong)
+
+
+@pytest.mark.parametrize("name", ["rows.svm", Path("rows.svm")])
+def test_a_path_in_the_place_of_rows_is_recognised(name):
+    with pytest.raises(TypeError, match=r"rows, labels and then the path, and got 'rows\.svm' as the rows"):
+        save_svmlight(name, np.ones((2, 2)), [1, -1])

@@ -39,7 +39,7 @@ def path(context: click.Context, /, data: str, Cs: tuple[tuple[float, ...], ...]
     maxmargin path train.svm --plot path.svg
     maxmargin path train.svm -C 0.01,0.1,1,10 --loss hinge --json
     maxmargin path queries.svm --task rank
-    maxmargin path houses.csv --task regression --label price -C 0.01,0.1,1
+    maxmargin path houses.csv --task regression --label price
     """
     from maxmargin.cli.output import Bar, Output
     from maxmargin.training.svm_path import svm_path
@@ -47,8 +47,6 @@ def path(context: click.Context, /, data: str, Cs: tuple[tuple[float, ...], ...]
     ranking = given["task"] == "rank"
     prepare(context, given)
     values = flat(Cs)
-    if given["task"] == "regression" and not values:
-        raise click.UsageError("--task regression needs the values of C, such as -C 0.01,0.1,1,10", context)
     output = Output(given["quiet"], given["as_json"])
     loaded = load(data, given, output, with_qid=ranking)
     note_qid(context, data, loaded, given, output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,6 +61,8 @@ def save_svmlight(
     1 1:0.5
     -1 2:0.1
     """
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(f"save_svmlight takes rows, labels and then the path, and got {os.fspath(X)!r} as the rows")
     rows = _rows_to_write(X)
     size = rows.shape[0]
     labels, label_starts = _labels_to_write(y, size, multilabel)
