@@ -199,6 +199,11 @@ class Newton {
         return count > 0.0 ? weight_ / smooth_.diagonal_times_C * std::exp(logs / count) : 0.0;
     }
 
+    // Of so many rows, in stored values.
+    std::size_t average_work(std::size_t rows) const {
+        return rows * problem_.rows.stored() / std::max<std::size_t>(problem_.size(), 1);
+    }
+
     double known_gap() const { return state_.bounds.primal() - state_.bounds.dual(); }
 
     // The width at which smoothing cannot add more than the gap that there is: it is the widest without a start.
@@ -372,13 +377,14 @@ class Newton {
             now.dual = alphas - (smoothing_ ? 0.0 : terms) - conjugate;
             now.smooth_gap = (value + smooth_losses) - (alphas - terms - conjugate);
             state_.offer_variables(now.dual, problem_,
-                                   epsilon * summed * (sizes * (near_.farthest_target() + smooth_.epsilon) + terms));
+                                   epsilon * summed * (sizes * (near_.farthest_target() + smooth_.epsilon) + terms),
+                                   monitor_.team());
         }
         return now;
     }
 
     // What a chunk of the near rows adds.
-    struct Share {
+    struct alignas(apart) Share {
         double losses, smooth_losses, alphas, terms, sizes;
         std::vector<RowIndex> curved;
     };
@@ -427,10 +433,17 @@ class Newton {
     // With the few that are curved at the new width and the old slacks, the step would be far too long.
     void narrow(std::vector<double>& w) {
         const std::vector<RowIndex> curved = curved_;
-        for (const RowIndex i : curved) {
-            const Variable& v = problem_.variables[i];
-            problem_.add_row(i, (1.0 - 1.0 / narrowing) * v.alpha * v.sign(), gradient_.data());
-        }
+        const Chunks chunks(curved.size(), average_work(curved.size()), gradient_.size());
+        ChunkSums sums(chunks, gradient_.size());
+        problem_.with_view([&](const auto& problem) {
+            chunks.for_each(monitor_.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+                for (std::size_t k = begin; k < end; ++k) {
+                    const Variable& v = problem.variables[curved[k]];
+                    problem.add_row(curved[k], (1.0 - 1.0 / narrowing) * v.alpha * v.sign(), sums.of(chunk));
+                }
+            });
+        });
+        sums.add_to(gradient_);
         smooth_.diagonal_times_C *= narrowing;
         find_direction(curved);
         if (monitor_.ended()) {

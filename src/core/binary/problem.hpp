@@ -13,6 +13,7 @@
 #include "numeric/regulariser.hpp"
 #include "numeric/twofold.hpp"
 #include "rows/row_source.hpp"
+#include "run/chunks.hpp"
 
 namespace maxmargin {
 
@@ -43,6 +44,8 @@ struct BinaryProblem {
     std::span<Variable> variables;
     Loss loss;
     Bias bias;
+
+    static constexpr std::size_t work_of_variable = 4;  // to read one takes so many stored values' time
 
     std::size_t size() const { return rows.size(); }
     std::size_t features() const { return rows.features(); }
@@ -80,9 +83,13 @@ struct BinaryProblem {
         copy_alphas(values);
         return values;
     }
-    void copy_alphas(std::vector<double>& values) const {
+    void copy_alphas(std::vector<double>& values, Team* team = nullptr) const {
         values.resize(size());
-        copy_to(values);
+        Chunks(size(), work_of_variable * size()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                values[i] = variables[i].alpha;
+            }
+        });
     }
     void copy_to(std::span<double> values) const {
         for (std::size_t i = 0; i < size(); ++i) {
