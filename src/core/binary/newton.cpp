@@ -113,6 +113,9 @@ class Newton {
     // matrix, whose next step mostly brings it.
     static constexpr double little = 0.1, very_little = 1e-4;
     static constexpr double worth_sweeping = 0.05, sweeps_of_curved = 3.0;  // the same, for sweeps over curved rows
+    // Sweeps visit rows in any order and one after the other. Beyond so many stored values, which caches do not hold,
+    // the next step is done before they are, unless its matrix costs more than a pass.
+    static constexpr std::size_t most_swept = std::size_t{1} << 22;
     // A sample has so many rows for each weight, so many at the least, and one row in so many at the least. The hinge
     // is narrowed on it only where it is a small share of the rows.
     static constexpr std::size_t rows_per_weight = 20, least_sample = 1000, most_rows_per_sampled = 64,
@@ -262,7 +265,9 @@ class Newton {
     bool end_by_sweeps(const Values& now) {
         const std::vector<double> alphas = problem_.alphas();
         NewtonEnd<Rows> dual(state_, problem_, limits_.tol, monitor_, std::vector<double>(gradient_.size()), now.dual);
-        dual.sweep_curved(smooth_, curved_, direction_, sweeps_of_curved);
+        const std::size_t stored = problem_.rows.stored();
+        const bool pays = stored <= most_swept || hessian_->work() >= stored;
+        dual.sweep_curved(smooth_, curved_, direction_, pays ? sweeps_of_curved : 0.0);
         problem_.assign(alphas);
         return reached(state_, limits_.tol, monitor_);
     }

@@ -53,6 +53,9 @@ class DenseHessian {
 
     const SymmetricMatrix& sum() const { return scatter_; }
 
+    // What the last step has cost apart from passes over the rows, in stored values.
+    std::size_t work() const { return changed_work_ + size_ * size_ * size_ / 6; }
+
     // Forget the sum, so that the next set_curved builds it anew without the rounding errors of many small changes.
     void reset() {
         scatter_.clear();
@@ -137,6 +140,7 @@ class DenseHessian {
     // False when time has run out. Each band of the matrix gets all its rows in their order, so that it does not matter
     // how many bands and threads there are.
     bool add_changes() {
+        changed_work_ = std::accumulate(works_.begin(), works_.end(), std::size_t{0});
         for (std::size_t begin = 0, end = 0; begin < changing_.size(); begin = end) {
             std::size_t work = 0;
             for (; end < changing_.size() && work < most_work; ++end) {
@@ -180,6 +184,7 @@ class DenseHessian {
     std::size_t leaving_count_ = 0;                          // so many of the rows that change come first
     std::vector<double> scales_;                             // of the rows that change
     std::vector<std::size_t> works_;                         // likewise, in stored values
+    std::size_t changed_work_ = 0;                           // of all of them
     SymmetricMatrix scatter_;
     SymmetricMatrix factor_;
 };
