@@ -12,6 +12,7 @@
 
 #include "binary/loss.hpp"
 #include "binary/problem.hpp"
+#include "numeric/huge_array.hpp"
 #include "run/chunks.hpp"
 #include "run/random.hpp"
 
@@ -23,10 +24,10 @@ class NearRows {
     NearRows(const BinaryProblem<Rows>& problem, Team* team)
         : problem_(problem), team_(team), far_sum_(problem.features() + 1) {}
 
-    std::vector<RowIndex> rows;
-    std::vector<double> C;
-    std::vector<double> slack;
-    std::vector<double> slope;  // sign_i d.x_i: how fast the slack falls along a step d
+    HugeVector<RowIndex> rows;
+    HugeVector<double> C;
+    HugeVector<double> slack;
+    HugeVector<double> slope;  // sign_i d.x_i: how fast the slack falls along a step d
 
     // Rows of slope U_i, or -U_i, that are far: sums of C_i, of C_i times what a unit of slope adds to the dual, and of
     // C_i sign_i x_i with the sign of the slope.
@@ -186,7 +187,7 @@ class NearRows {
     }
 
     template <class T>
-    static void move_down(std::vector<T>& values, std::size_t from, std::size_t to, std::size_t count) {
+    static void move_down(HugeVector<T>& values, std::size_t from, std::size_t to, std::size_t count) {
         if (from != to) {
             std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(from), count,
                         values.begin() + static_cast<std::ptrdiff_t>(to));

@@ -263,18 +263,18 @@ class Newton {
     }
 
     bool end_by_sweeps(const Values& now) {
-        const std::vector<double> alphas = problem_.alphas();
+        problem_.copy_alphas(kept_, monitor_.team());
         NewtonEnd<Rows> dual(state_, problem_, limits_.tol, monitor_, std::vector<double>(gradient_.size()), now.dual);
         const std::size_t stored = problem_.rows.stored();
         const bool pays = stored <= most_swept || hessian_->work() >= stored;
         dual.sweep_curved(smooth_, curved_, direction_, pays ? sweeps_of_curved : 0.0);
-        problem_.assign(alphas);
+        problem_.assign(kept_, monitor_.team());
         return reached(state_, limits_.tol, monitor_);
     }
 
     // Better dual variables; true when they bring the gap within the tolerance. The alphas of w come back.
     bool end(const std::vector<double>& w, const Values& now, bool last) {
-        const std::vector<double> alphas = problem_.alphas();
+        problem_.copy_alphas(kept_, monitor_.team());
         std::vector<double> sums = w;
         dense_axpy(-1.0, gradient_.data(), sums.data(), sums.size());
         if (problem_.bias.free) {
@@ -296,7 +296,7 @@ class Newton {
             next_polish_ = gap / close;
             dual.polish(polish_passes);
         }
-        problem_.assign(alphas);
+        problem_.assign(kept_, monitor_.team());
         return reached(state_, limits_.tol, monitor_);
     }
 
@@ -560,8 +560,9 @@ class Newton {
     NearRows<Rows> near_;
     std::vector<RowIndex> curved_;
     std::vector<Share> shares_;
-    std::vector<double> alphas_;  // of the near rows, and whether they are curved
-    std::vector<std::uint8_t> is_curved_;
+    HugeVector<double> alphas_;  // of the near rows, and whether they are curved
+    HugeVector<std::uint8_t> is_curved_;
+    HugeVector<double> kept_;  // the variables that belong to the slacks, while others are tried
     std::optional<DenseHessian<Rows>> hessian_;
     std::vector<double> gradient_;
     std::vector<double> direction_;

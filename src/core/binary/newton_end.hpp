@@ -154,7 +154,7 @@ class NewtonEnd {
             balance(problem_);
         }
         const double dual = dual_value(problem_, sums_, monitor_.team());
-        state_.offer_variables(dual, problem_, 0.0);
+        state_.offer_variables(dual, problem_, 0.0, monitor_.team());
         if (problem_.bias.free) {
             sums_.back() = bias;
         }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <numeric>
 #include <span>
@@ -13,6 +14,7 @@
 #include "binary/loss.hpp"
 #include "binary/problem.hpp"
 #include "numeric/cholesky.hpp"
+#include "numeric/huge_array.hpp"
 #include "run/chunks.hpp"
 #include "run/monitor.hpp"
 #include "run/team.hpp"
@@ -99,7 +101,7 @@ class DenseHessian {
                     const double C = problem_.variables[changing_[k]].C();
                     const std::size_t stored = problem_.rows.stored(changing_[k]);
                     scales_[k] = k < leaving_count_ ? -C : C;
-                    works_[k] = stored * stored / 2 + stored;
+                    works_[k] = static_cast<std::uint32_t>(stored * stored / 2 + stored);
                 }
             });
     }
@@ -179,11 +181,11 @@ class DenseHessian {
     const BinaryProblem<Rows>& problem_;
     Monitor& monitor_;
     std::size_t size_;
-    std::vector<RowIndex> members_, changing_;               // the curved rows of the sum, in rising order
+    HugeVector<RowIndex> members_, changing_;                // the curved rows of the sum, in rising order
     std::vector<std::vector<RowIndex>> leaving_, entering_;  // of each chunk
     std::size_t leaving_count_ = 0;                          // so many of the rows that change come first
-    std::vector<double> scales_;                             // of the rows that change
-    std::vector<std::size_t> works_;                         // likewise, in stored values
+    HugeVector<double> scales_;                              // of the rows that change
+    HugeVector<std::uint32_t> works_;                        // likewise, in stored values
     std::size_t changed_work_ = 0;                           // of all of them
     SymmetricMatrix scatter_;
     SymmetricMatrix factor_;

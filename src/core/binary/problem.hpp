@@ -83,7 +83,8 @@ struct BinaryProblem {
         copy_alphas(values);
         return values;
     }
-    void copy_alphas(std::vector<double>& values, Team* team = nullptr) const {
+    template <class Values>
+    void copy_alphas(Values& values, Team* team = nullptr) const {
         values.resize(size());
         Chunks(size(), work_of_variable * size()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
             for (std::size_t i = begin; i < end; ++i) {
@@ -96,10 +97,12 @@ struct BinaryProblem {
             values[i] = variables[i].alpha;
         }
     }
-    void assign(const std::vector<double>& alphas) const {
-        for (std::size_t i = 0; i < size(); ++i) {
-            variables[i].alpha = alphas[i];
-        }
+    void assign(std::span<const double> alphas, Team* team = nullptr) const {
+        Chunks(size(), work_of_variable * size()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                variables[i].alpha = alphas[i];
+            }
+        });
     }
 
     // v; the last entry is the slope, up to rounding, where a free bias has its condition fulfilled.
