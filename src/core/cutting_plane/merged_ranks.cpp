@@ -23,10 +23,11 @@ class Merge {
           high_(high),
           low_(low) {}
 
-    // So many rows of each are left at a place of the merged order, and such weight has passed.
+    // So many rows of each are left at a place of the merged order. Their weights are only ever added up, the higher
+    // rows' from the lowest score on: sums of small weights would be lost in differences of large ones.
     struct Place {
         std::size_t high, low;
-        double high_passed = 0.0, low_passed = 0.0;
+        double high_left = 0.0, low_passed = 0.0;
     };
 
     // After so many steps.
@@ -46,7 +47,7 @@ class Merge {
     // The weights between two places.
     std::pair<double, double> weights_between(const Place& from, const Place& to) const {
         double of_high = 0.0, of_low = 0.0;
-        for (std::size_t i = from.high; i > to.high; --i) {
+        for (std::size_t i = to.high + 1; i <= from.high; ++i) {
             of_high += high_weights_[i];
         }
         for (std::size_t j = from.low; j > to.low; --j) {
@@ -58,17 +59,20 @@ class Merge {
     // All steps from one place to another. Each either brings a lower row into the reach of the higher row at hand or
     // is done with that one. Which of the two it is cannot be predicted, so it must not be a jump: hence the
     // arithmetic. The last row at hand of either kind may be left for the next piece, with a sum that is not used.
-    double run(const Place& from, const Place& to, double all_of_high) const {
-        double as_higher[steps_per_piece + 1], as_lower[steps_per_piece + 1];
-        double reached_weight = from.low_passed, ahead = all_of_high - from.high_passed;
+    double run(const Place& from, const Place& to) const {
+        double as_higher[steps_per_piece + 1], as_lower[steps_per_piece + 1], ahead[steps_per_piece + 1];
+        double weight = ahead[from.high - to.high] = to.high_left;
+        for (std::size_t k = from.high - to.high; k-- > 0;) {
+            ahead[k] = weight += high_weights_[from.high - k];
+        }
+        double reached_weight = from.low_passed;
         std::size_t i = from.high, j = from.low;
         for (std::size_t left = from.high - to.high + from.low - to.low; left > 0 && i > 0; --left) {
             const bool reached = reaches(i, j);
             const double one = reached ? 1.0 : 0.0;
             as_higher[from.high - i] = reached_weight;
-            as_lower[from.low - j] = ahead;
+            as_lower[from.low - j] = ahead[from.high - i];
             reached_weight += one * low_weights_[j];
-            ahead -= (1.0 - one) * high_weights_[i];
             j -= static_cast<std::size_t>(reached);
             i -= static_cast<std::size_t>(!reached);
         }
@@ -103,16 +107,14 @@ double merge(const SortedRank& high, const SortedRank& low, Team* team) {
     std::vector<std::pair<double, double>> weights(pieces);
     for_all(threads, pieces,
             [&](std::size_t piece) { weights[piece] = merge.weights_between(places[piece], places[piece + 1]); });
-    double of_high = 0.0, of_low = 0.0;
     for (std::size_t piece = 0; piece < pieces; ++piece) {
-        places[piece].high_passed = of_high;
-        places[piece].low_passed = of_low;
-        of_high += weights[piece].first;
-        of_low += weights[piece].second;
+        places[piece + 1].low_passed = places[piece].low_passed + weights[piece].second;
+    }
+    for (std::size_t piece = pieces; piece-- > 0;) {
+        places[piece].high_left = places[piece + 1].high_left + weights[piece].first;
     }
     std::vector<double> sums(pieces);
-    for_all(threads, pieces,
-            [&](std::size_t piece) { sums[piece] = merge.run(places[piece], places[piece + 1], of_high); });
+    for_all(threads, pieces, [&](std::size_t piece) { sums[piece] = merge.run(places[piece], places[piece + 1]); });
     double sum = 0.0;
     for (const double own : sums) {
         sum += own;

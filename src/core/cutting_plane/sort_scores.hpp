@@ -110,9 +110,13 @@ class ScoreSorter {
         return i;
     }
 
+    // Nothing from `last` on is looked at, which another thread may be sorting.
     void sort_equal_keys(const double* scores, std::size_t begin, std::size_t last) {
         for (std::size_t end; begin < last; begin = end) {
-            end = after_equals(begin + 1);
+            end = begin + 1;
+            while (end < last && entries_[end].key == entries_[begin].key) {
+                ++end;
+            }
             if (end > begin + 1) {
                 sort_exactly(scores, begin, end);
             }
