@@ -105,8 +105,10 @@ double merge(const SortedRank& high, const SortedRank& low, Team* team) {
     for_all(threads, pieces + 1,
             [&](std::size_t piece) { places[piece] = merge.place_after(std::min(piece * steps_per_piece, steps)); });
     std::vector<std::pair<double, double>> weights(pieces);
-    for_all(threads, pieces,
-            [&](std::size_t piece) { weights[piece] = merge.weights_between(places[piece], places[piece + 1]); });
+    if (pieces > 1) {  // a single one begins with nothing and leaves nothing
+        for_all(threads, pieces,
+                [&](std::size_t piece) { weights[piece] = merge.weights_between(places[piece], places[piece + 1]); });
+    }
     for (std::size_t piece = 0; piece < pieces; ++piece) {
         places[piece + 1].low_passed = places[piece].low_passed + weights[piece].second;
     }
