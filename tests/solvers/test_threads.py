@@ -221,6 +221,52 @@ def test_ranking_gives_the_same_bits_for_any_number_of_threads(kind: str) -> Non
         assert solutions[0].certificate == other.certificate
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["all alike", "weighted"])
+@pytest.mark.parametrize("ranks", [2, 5, 400])
+def test_large_groups_are_ranked_with_the_same_bits_for_any_number_of_threads(ranks: int, weighted: bool) -> None:
+    rng = np.random.default_rng(ranks)
+    rows = 80_000
+    X = rng.integers(-4, 5, (rows, 3)) / 4.0  # so that many scores are equal
+    y = np.digitize(X @ [1.0, -2.0, 0.5] + rng.standard_normal(rows), np.linspace(-2.0, 3.0, ranks - 1))
+    # one large group, and small ones of 4 to 300 rows, some of which have their pairs listed
+    sizes = rng.integers(4, 300, rows)
+    group = np.where(np.arange(rows) < 60_000, 0, np.repeat(np.arange(rows), sizes)[:rows] + 1)
+    weights = rng.integers(0, 4, rows) / 3.0 if weighted else None
+    problem = RankingProblem(X, y, 10.0, qid=group, weights=weights)
+    solutions = [solve(problem, tol=1e-3, n_jobs=n_jobs) for n_jobs in (1, 2, 5)]
+    assert solutions[0].converged
+    assert problem.primal(solutions[0].weights) == pytest.approx(solutions[0].certificate.primal, rel=1e-9)
+    for other in solutions[1:]:
+        assert np.array_equal(solutions[0].weights, other.weights)
+        assert np.array_equal(solutions[0].alpha, other.alpha)
+        assert other.certificate == solutions[0].certificate
+
+
+def test_rows_beyond_the_caches_have_the_same_bits_for_any_number_of_threads() -> None:
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((430_000, 10), dtype=np.float32)
+    y = np.where(X @ rng.standard_normal(10) + rng.standard_normal(len(X)) > 0, 1, -1)
+    problem = BinaryProblem(X, y, 1.0, bias=1.0)
+    solutions = [solve(problem, "newton", tol=1e-5, n_jobs=n_jobs) for n_jobs in (1, 2, 5)]
+    assert solutions[0].converged
+    assert problem.certificate(solutions[0].weights, solutions[0].alpha).gap <= 1.001e-5
+    for other in solutions[1:]:
+        assert np.array_equal(solutions[0].weights, other.weights)
+        assert np.array_equal(solutions[0].alpha, other.alpha)
+
+
+def test_with_threads_newton_begins_where_one_thread_would_sweep_first() -> None:
+    X, y = make_rows("dense", 1000, 220)
+    problem = BinaryProblem(X, y, 10.0)
+    one, two, five = (solve(problem, n_jobs=n_jobs) for n_jobs in (1, 2, 5))
+    assert one.solver.startswith("dcd")
+    assert two.solver == five.solver == "newton"
+    assert np.array_equal(two.weights, five.weights)
+    assert np.array_equal(two.alpha, five.alpha)
+    for solution in (one, two):
+        assert problem.certificate(solution.weights, solution.alpha).gap <= 1.001e-3
+
+
 @pytest.mark.parametrize("classes", [1, 3, 20])
 @pytest.mark.parametrize("kind", ["dense", "float32", "csr"])
 def test_scores_are_the_same_for_any_number_of_threads(kind: str, classes: int) -> None:

@@ -12,6 +12,7 @@
 
 #include "binary/loss.hpp"
 #include "binary/problem.hpp"
+#include "numeric/huge_array.hpp"
 #include "run/chunks.hpp"
 #include "run/random.hpp"
 
@@ -23,10 +24,10 @@ class NearRows {
     NearRows(const BinaryProblem<Rows>& problem, Team* team)
         : problem_(problem), team_(team), far_sum_(problem.features() + 1) {}
 
-    std::vector<RowIndex> rows;
-    std::vector<double> C;
-    std::vector<double> slack;
-    std::vector<double> slope;  // sign_i d.x_i: how fast the slack falls along a step d
+    HugeVector<RowIndex> rows;
+    HugeVector<double> C;
+    HugeVector<double> slack;
+    HugeVector<double> slope;  // sign_i d.x_i: how fast the slack falls along a step d
 
     // Rows of slope U_i, or -U_i, that are far: sums of C_i, of C_i times what a unit of slope adds to the dual, and of
     // C_i sign_i x_i with the sign of the slope.
@@ -81,26 +82,16 @@ class NearRows {
         radius = std::min(radius, radius_ - distance(w));
         center_ = w;
         radius_ = radius;
-        work_ = 0;
-        std::size_t place = 0;
-        for (std::size_t k = 0; k < rows.size(); ++k) {
-            const std::size_t i = rows[k];
-            const double z = slack[k];
-            const double side = far_side(problem_, i, z, loss, radius);
-            if (std::isnan(side)) {
-                rows[place] = rows[k];
-                C[place] = C[k];
-                slack[place] = z;
-                ++place;
-                work_ += problem_.rows.stored(i);
-            } else {
-                set_far(problem_, i, side, loss, far_C_, far_targets_, far_sum_.data());
-            }
-        }
-        rows.resize(place);
-        C.resize(place);
-        slack.resize(place);
-        slope.resize(place);
+        const Chunks near = chunks(w.size());
+        ChunkSums far(near, w.size());
+        std::vector<Part> parts(near.count());
+        problem_.with_view([&](const auto& problem) {
+            near.for_each(team_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+                parts[chunk] = shrink_part(problem, loss, radius, begin, end, far.of(chunk));
+            });
+        });
+        close_ranks(near, parts);
+        far.add_to(far_sum_);
     }
 
     void find_slopes(const std::vector<double>& direction) {
@@ -120,9 +111,12 @@ class NearRows {
 
     // Slacks along the step, to weights that are `length` long, or were on the way.
     void move(double t, double length) {
-        for (std::size_t k = 0; k < rows.size(); ++k) {
-            slack[k] -= t * slope[k];
-        }
+        Chunks(rows.size(), moves_per_value * rows.size())
+            .for_each(team_, [&](std::size_t, std::size_t begin, std::size_t end) {
+                for (std::size_t k = begin; k < end; ++k) {
+                    slack[k] -= t * slope[k];
+                }
+            });
         drift_ += length;
         moves_ += 1.0;
     }
@@ -137,6 +131,8 @@ class NearRows {
     double farthest_target() const { return target_; }
 
   private:
+    static constexpr std::size_t moves_per_value = 2;  // to move a slack takes so many stored values' time
+
     // What one chunk of rows has found, beside the near rows.
     struct Part {
         std::size_t count = 0, work = 0;
@@ -159,32 +155,39 @@ class NearRows {
         all.for_each(team_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
             parts[chunk] = collect_part(problem, w, loss, radius, begin, end, far.of(chunk));
         });
+        far_C_ = far_targets_ = all_C_ = square_ = target_ = 0.0;
+        close_ranks(all, parts);
+        for (const Part& part : parts) {
+            all_C_ += part.all_C;
+            square_ = std::max(square_, part.square);
+            target_ = std::max(target_, part.target);
+        }
+        std::fill(far_sum_.begin(), far_sum_.end(), 0.0);
+        far.add_to(far_sum_);
+    }
+
+    // The near rows that each chunk has left at its beginning come to stand one after the other; far ones are counted.
+    void close_ranks(const Chunks& chunks, const std::vector<Part>& parts) {
         std::size_t count = 0;
         work_ = 0;
-        far_C_ = far_targets_ = all_C_ = square_ = target_ = 0.0;
         for (std::size_t chunk = 0; chunk < parts.size(); ++chunk) {
             const Part& part = parts[chunk];
-            move_down(rows, all.begin(chunk), count, part.count);
-            move_down(C, all.begin(chunk), count, part.count);
-            move_down(slack, all.begin(chunk), count, part.count);
+            move_down(rows, chunks.begin(chunk), count, part.count);
+            move_down(C, chunks.begin(chunk), count, part.count);
+            move_down(slack, chunks.begin(chunk), count, part.count);
             count += part.count;
             work_ += part.work;
             far_C_ += part.far_C;
             far_targets_ += part.far_targets;
-            all_C_ += part.all_C;
-            square_ = std::max(square_, part.square);
-            target_ = std::max(target_, part.target);
         }
         rows.resize(count);
         C.resize(count);
         slack.resize(count);
         slope.resize(count);
-        std::fill(far_sum_.begin(), far_sum_.end(), 0.0);
-        far.add_to(far_sum_);
     }
 
     template <class T>
-    static void move_down(std::vector<T>& values, std::size_t from, std::size_t to, std::size_t count) {
+    static void move_down(HugeVector<T>& values, std::size_t from, std::size_t to, std::size_t count) {
         if (from != to) {
             std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(from), count,
                         values.begin() + static_cast<std::ptrdiff_t>(to));
@@ -210,6 +213,30 @@ class NearRows {
             if (std::isnan(side)) {
                 rows[place] = static_cast<RowIndex>(i);
                 C[place] = v.C();
+                slack[place] = z;
+                ++place;
+                part.work += problem.rows.stored(i);
+            } else {
+                set_far(problem, i, side, loss, part.far_C, part.far_targets, far_sum);
+            }
+        }
+        part.count = place - begin;
+        return part;
+    }
+
+    // Those of a chunk that are still near move to its beginning.
+    template <class Problem>
+    Part shrink_part(const Problem& problem, const Loss& loss, double radius, std::size_t begin, std::size_t end,
+                     double* far_sum) {
+        Part part;
+        std::size_t place = begin;
+        for (std::size_t k = begin; k < end; ++k) {
+            const std::size_t i = rows[k];
+            const double z = slack[k];
+            const double side = far_side(problem, i, z, loss, radius);
+            if (std::isnan(side)) {
+                rows[place] = rows[k];
+                C[place] = C[k];
                 slack[place] = z;
                 ++place;
                 part.work += problem.rows.stored(i);

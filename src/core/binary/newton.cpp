@@ -113,6 +113,9 @@ class Newton {
     // matrix, whose next step mostly brings it.
     static constexpr double little = 0.1, very_little = 1e-4;
     static constexpr double worth_sweeping = 0.05, sweeps_of_curved = 3.0;  // the same, for sweeps over curved rows
+    // Sweeps visit rows in any order and one after the other. Beyond so many stored values, which caches do not hold,
+    // the next step is done before they are, unless its matrix costs more than a pass.
+    static constexpr std::size_t most_swept = std::size_t{1} << 22;
     // A sample has so many rows for each weight, so many at the least, and one row in so many at the least. The hinge
     // is narrowed on it only where it is a small share of the rows.
     static constexpr std::size_t rows_per_weight = 20, least_sample = 1000, most_rows_per_sampled = 64,
@@ -199,6 +202,11 @@ class Newton {
         return count > 0.0 ? weight_ / smooth_.diagonal_times_C * std::exp(logs / count) : 0.0;
     }
 
+    // Of so many rows, in stored values.
+    std::size_t average_work(std::size_t rows) const {
+        return rows * problem_.rows.stored() / std::max<std::size_t>(problem_.size(), 1);
+    }
+
     double known_gap() const { return state_.bounds.primal() - state_.bounds.dual(); }
 
     // The width at which smoothing cannot add more than the gap that there is: it is the widest without a start.
@@ -255,16 +263,18 @@ class Newton {
     }
 
     bool end_by_sweeps(const Values& now) {
-        const std::vector<double> alphas = problem_.alphas();
+        problem_.copy_alphas(kept_, monitor_.team());
         NewtonEnd<Rows> dual(state_, problem_, limits_.tol, monitor_, std::vector<double>(gradient_.size()), now.dual);
-        dual.sweep_curved(smooth_, curved_, direction_, sweeps_of_curved);
-        problem_.assign(alphas);
+        const std::size_t stored = problem_.rows.stored();
+        const bool pays = stored <= most_swept || hessian_->work() >= stored;
+        dual.sweep_curved(smooth_, curved_, direction_, pays ? sweeps_of_curved : 0.0);
+        problem_.assign(kept_, monitor_.team());
         return reached(state_, limits_.tol, monitor_);
     }
 
     // Better dual variables; true when they bring the gap within the tolerance. The alphas of w come back.
     bool end(const std::vector<double>& w, const Values& now, bool last) {
-        const std::vector<double> alphas = problem_.alphas();
+        problem_.copy_alphas(kept_, monitor_.team());
         std::vector<double> sums = w;
         dense_axpy(-1.0, gradient_.data(), sums.data(), sums.size());
         if (problem_.bias.free) {
@@ -286,7 +296,7 @@ class Newton {
             next_polish_ = gap / close;
             dual.polish(polish_passes);
         }
-        problem_.assign(alphas);
+        problem_.assign(kept_, monitor_.team());
         return reached(state_, limits_.tol, monitor_);
     }
 
@@ -372,13 +382,14 @@ class Newton {
             now.dual = alphas - (smoothing_ ? 0.0 : terms) - conjugate;
             now.smooth_gap = (value + smooth_losses) - (alphas - terms - conjugate);
             state_.offer_variables(now.dual, problem_,
-                                   epsilon * summed * (sizes * (near_.farthest_target() + smooth_.epsilon) + terms));
+                                   epsilon * summed * (sizes * (near_.farthest_target() + smooth_.epsilon) + terms),
+                                   monitor_.team());
         }
         return now;
     }
 
     // What a chunk of the near rows adds.
-    struct Share {
+    struct alignas(apart) Share {
         double losses, smooth_losses, alphas, terms, sizes;
         std::vector<RowIndex> curved;
     };
@@ -427,10 +438,17 @@ class Newton {
     // With the few that are curved at the new width and the old slacks, the step would be far too long.
     void narrow(std::vector<double>& w) {
         const std::vector<RowIndex> curved = curved_;
-        for (const RowIndex i : curved) {
-            const Variable& v = problem_.variables[i];
-            problem_.add_row(i, (1.0 - 1.0 / narrowing) * v.alpha * v.sign(), gradient_.data());
-        }
+        const Chunks chunks(curved.size(), average_work(curved.size()), gradient_.size());
+        ChunkSums sums(chunks, gradient_.size());
+        problem_.with_view([&](const auto& problem) {
+            chunks.for_each(monitor_.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+                for (std::size_t k = begin; k < end; ++k) {
+                    const Variable& v = problem.variables[curved[k]];
+                    problem.add_row(curved[k], (1.0 - 1.0 / narrowing) * v.alpha * v.sign(), sums.of(chunk));
+                }
+            });
+        });
+        sums.add_to(gradient_);
         smooth_.diagonal_times_C *= narrowing;
         find_direction(curved);
         if (monitor_.ended()) {
@@ -542,8 +560,9 @@ class Newton {
     NearRows<Rows> near_;
     std::vector<RowIndex> curved_;
     std::vector<Share> shares_;
-    std::vector<double> alphas_;  // of the near rows, and whether they are curved
-    std::vector<std::uint8_t> is_curved_;
+    HugeVector<double> alphas_;  // of the near rows, and whether they are curved
+    HugeVector<std::uint8_t> is_curved_;
+    HugeVector<double> kept_;  // the variables that belong to the slacks, while others are tried
     std::optional<DenseHessian<Rows>> hessian_;
     std::vector<double> gradient_;
     std::vector<double> direction_;

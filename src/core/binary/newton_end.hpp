@@ -100,7 +100,7 @@ class NewtonEnd {
     }
 
     // The variables that a Newton step `d` from w leads to, cut off at their bounds, and sweeps over the curved rows
-    // for what that has broken.
+    // for what that has broken, if any are wanted.
     void sweep_curved(const Loss& smooth, const std::vector<RowIndex>& curved, const std::vector<double>& d,
                       double most_passes) {
         const std::size_t work = curved.size() * problem_.rows.stored() / std::max<std::size_t>(problem_.size(), 1);
@@ -115,7 +115,7 @@ class NewtonEnd {
             Chunks(curved.size(), work).for_each(monitor_.team(), step);
         });
         dual_ = offer_variables();
-        if (!reached() && !curved.empty()) {
+        if (!reached() && !curved.empty() && most_passes > 0.0) {
             sweep(curved, dual_, most_passes);
             offer_variables();
         }
@@ -154,7 +154,7 @@ class NewtonEnd {
             balance(problem_);
         }
         const double dual = dual_value(problem_, sums_, monitor_.team());
-        state_.offer_variables(dual, problem_, 0.0);
+        state_.offer_variables(dual, problem_, 0.0, monitor_.team());
         if (problem_.bias.free) {
             sums_.back() = bias;
         }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "binary/loss.hpp"
 #include "binary/problem.hpp"
 #include "numeric/cholesky.hpp"
+#include "numeric/huge_array.hpp"
 #include "run/chunks.hpp"
 #include "run/monitor.hpp"
 #include "run/team.hpp"
@@ -23,45 +26,19 @@ template <class Rows>
 class DenseHessian {
   public:
     DenseHessian(const BinaryProblem<Rows>& problem, Monitor& monitor)
-        : problem_(problem),
-          monitor_(monitor),
-          size_(problem.features() + 1),
-          curved_(problem.size(), false),
-          scatter_(size_),
-          factor_(size_) {}
+        : problem_(problem), monitor_(monitor), size_(problem.features() + 1), scatter_(size_), factor_(size_) {}
 
-    // `rows` are those that are curved now; all others are not. When time runs out meanwhile, the sum is useless.
+    // `rows` are those that are curved now, in rising order; all others are not. When time runs out meanwhile, the sum
+    // is useless.
     void set_curved(std::span<const RowIndex> rows) {
-        std::vector<bool> now(problem_.size(), false);
-        std::size_t entering = 0;
-        for (const RowIndex i : rows) {
-            now[i] = true;
-            entering += curved_[i] ? 0 : 1;
+        find_changes(rows);
+        if (changing_.size() >= rows.size()) {
+            reset();
+            find_changes(rows);
         }
-        const std::size_t leaving = count_ - (rows.size() - entering);
-        if (entering + leaving >= rows.size()) {
-            scatter_.clear();
-            std::fill(curved_.begin(), curved_.end(), false);
-            members_.clear();
+        if (add_changes()) {
+            members_.assign(rows.begin(), rows.end());
         }
-        changing_.clear();
-        scales_.clear();
-        for (const RowIndex i : members_) {
-            if (!now[i]) {
-                change(i, -problem_.variables[i].C());
-            }
-        }
-        for (const RowIndex i : rows) {
-            if (!curved_[i]) {
-                change(i, problem_.variables[i].C());
-            }
-        }
-        if (!add_changes()) {
-            return;
-        }
-        curved_.swap(now);
-        members_.assign(rows.begin(), rows.end());
-        count_ = rows.size();
     }
 
     // In place of -g in `d`. False when rounding has made the matrix indefinite.
@@ -78,12 +55,13 @@ class DenseHessian {
 
     const SymmetricMatrix& sum() const { return scatter_; }
 
+    // What the last step has cost apart from passes over the rows, in stored values.
+    std::size_t work() const { return changed_work_ + size_ * size_ * size_ / 6; }
+
     // Forget the sum, so that the next set_curved builds it anew without the rounding errors of many small changes.
     void reset() {
         scatter_.clear();
-        std::fill(curved_.begin(), curved_.end(), false);
         members_.clear();
-        count_ = 0;
     }
 
   private:
@@ -91,10 +69,47 @@ class DenseHessian {
     static constexpr std::size_t most_work = std::size_t{1} << 24;  // products between two looks at the clock
     static constexpr std::size_t fewest_chunks = 8, bands_per_thread = 4;
     static constexpr std::size_t worth_waking = std::size_t{1} << 19;
+    static constexpr std::size_t merging = 4;  // stored values whose time it takes to compare a row of two lists
 
-    void change(RowIndex i, double scale) {
-        changing_.push_back(i);
-        scales_.push_back(scale);
+    // Members that are not among `rows`, to be taken off, and after them those of `rows` that are not members.
+    void find_changes(std::span<const RowIndex> rows) {
+        const Chunks chunks(problem_.size(), merging * (members_.size() + rows.size()));
+        leaving_.resize(chunks.count());
+        entering_.resize(chunks.count());
+        chunks.for_each(monitor_.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+            const std::span<const RowIndex> before = between(members_, begin, end), now = between(rows, begin, end);
+            const auto difference = [](std::span<const RowIndex> all, std::span<const RowIndex> others) {
+                std::vector<RowIndex> rest;
+                std::set_difference(all.begin(), all.end(), others.begin(), others.end(), std::back_inserter(rest));
+                return rest;
+            };
+            leaving_[chunk] = difference(before, now);
+            entering_[chunk] = difference(now, before);
+        });
+        changing_.clear();
+        for (const auto* lists : {&leaving_, &entering_}) {
+            for (const std::vector<RowIndex>& list : *lists) {
+                changing_.insert(changing_.end(), list.begin(), list.end());
+            }
+            leaving_count_ = lists == &leaving_ ? changing_.size() : leaving_count_;
+        }
+        scales_.resize(changing_.size());
+        works_.resize(changing_.size());
+        Chunks(changing_.size(), merging * changing_.size())
+            .for_each(monitor_.team(), [&](std::size_t, std::size_t begin, std::size_t end) {
+                for (std::size_t k = begin; k < end; ++k) {
+                    const double C = problem_.variables[changing_[k]].C();
+                    const std::size_t stored = problem_.rows.stored(changing_[k]);
+                    scales_[k] = k < leaving_count_ ? -C : C;
+                    works_[k] = static_cast<std::uint32_t>(stored * stored / 2 + stored);
+                }
+            });
+    }
+
+    // Of rows in rising order those from `begin` to `end`.
+    static std::span<const RowIndex> between(std::span<const RowIndex> rows, std::size_t begin, std::size_t end) {
+        const auto first = std::lower_bound(rows.begin(), rows.end(), begin);
+        return {first, std::lower_bound(first, rows.end(), end)};
     }
 
     // Small matrices, one for each chunk of many rows.
@@ -127,11 +142,11 @@ class DenseHessian {
     // False when time has run out. Each band of the matrix gets all its rows in their order, so that it does not matter
     // how many bands and threads there are.
     bool add_changes() {
+        changed_work_ = std::accumulate(works_.begin(), works_.end(), std::size_t{0});
         for (std::size_t begin = 0, end = 0; begin < changing_.size(); begin = end) {
             std::size_t work = 0;
             for (; end < changing_.size() && work < most_work; ++end) {
-                const std::size_t stored = problem_.rows.stored(changing_[end]);
-                work += stored * stored / 2 + stored;
+                work += works_[end];
             }
             const std::span<const RowIndex> rows(changing_.data() + begin, end - begin);
             const Chunks chunks(rows.size(), work, size_ * size_);
@@ -166,10 +181,12 @@ class DenseHessian {
     const BinaryProblem<Rows>& problem_;
     Monitor& monitor_;
     std::size_t size_;
-    std::vector<bool> curved_;
-    std::vector<RowIndex> members_, changing_;
-    std::vector<double> scales_;  // of the rows that change
-    std::size_t count_ = 0;
+    HugeVector<RowIndex> members_, changing_;                // the curved rows of the sum, in rising order
+    std::vector<std::vector<RowIndex>> leaving_, entering_;  // of each chunk
+    std::size_t leaving_count_ = 0;                          // so many of the rows that change come first
+    HugeVector<double> scales_;                              // of the rows that change
+    HugeVector<std::uint32_t> works_;                        // likewise, in stored values
+    std::size_t changed_work_ = 0;                           // of all of them
     SymmetricMatrix scatter_;
     SymmetricMatrix factor_;
 };

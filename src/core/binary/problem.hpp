@@ -13,6 +13,7 @@
 #include "numeric/regulariser.hpp"
 #include "numeric/twofold.hpp"
 #include "rows/row_source.hpp"
+#include "run/chunks.hpp"
 
 namespace maxmargin {
 
@@ -43,6 +44,8 @@ struct BinaryProblem {
     std::span<Variable> variables;
     Loss loss;
     Bias bias;
+
+    static constexpr std::size_t work_of_variable = 4;  // to read one takes so many stored values' time
 
     std::size_t size() const { return rows.size(); }
     std::size_t features() const { return rows.features(); }
@@ -80,19 +83,26 @@ struct BinaryProblem {
         copy_alphas(values);
         return values;
     }
-    void copy_alphas(std::vector<double>& values) const {
+    template <class Values>
+    void copy_alphas(Values& values, Team* team = nullptr) const {
         values.resize(size());
-        copy_to(values);
+        Chunks(size(), work_of_variable * size()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                values[i] = variables[i].alpha;
+            }
+        });
     }
     void copy_to(std::span<double> values) const {
         for (std::size_t i = 0; i < size(); ++i) {
             values[i] = variables[i].alpha;
         }
     }
-    void assign(const std::vector<double>& alphas) const {
-        for (std::size_t i = 0; i < size(); ++i) {
-            variables[i].alpha = alphas[i];
-        }
+    void assign(std::span<const double> alphas, Team* team = nullptr) const {
+        Chunks(size(), work_of_variable * size()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                variables[i].alpha = alphas[i];
+            }
+        });
     }
 
     // v; the last entry is the slope, up to rounding, where a free bias has its condition fulfilled.

@@ -78,22 +78,36 @@ double exact_dual(const BinaryProblem<Rows>& problem) {
 // C. `length` and `bias` are bounds of the weights, of those of the primal and of the dual value. The sum of the rows
 // times `alphas` is off by epsilon times their sizes, which counts by its length, as above, and by its own square.
 template <class Rows>
-double rounding_error(const BinaryProblem<Rows>& problem, const std::vector<double>& alphas, double length,
-                      double bias) {
+double rounding_error(const BinaryProblem<Rows>& problem, const std::vector<double>& alphas, double length, double bias,
+                      Team* team) {
     constexpr double epsilon = std::numeric_limits<double>::epsilon();
-    double error = 0.0, sizes = 0.0;
-    for (std::size_t i = 0; i < problem.size(); ++i) {
-        const Variable& v = problem.variables[i];
-        if (v.takes_part()) {
-            const double norm = std::sqrt(std::max(problem.squared_norm(i), 0.0)), alpha = std::abs(alphas[i]);
-            const double slack = 4.0 * epsilon * (std::abs(v.target) + bias + length * norm);
-            const double slope = problem.loss.is_hinge() ? v.C() : alpha + slack * problem.loss.inverse_diagonal(v.C());
-            error += slope * slack;
-            sizes += alpha * (norm + std::abs(problem.bias.value));
+    struct Sums {
+        double errors = 0.0, sizes = 0.0;
+        Sums& operator+=(const Sums& other) {
+            errors += other.errors;
+            sizes += other.sizes;
+            return *this;
         }
-    }
-    const double off = 4.0 * epsilon * sizes;
-    return error + 0.5 * off * off;
+    };
+    const auto part = [&](std::size_t begin, std::size_t end) {
+        Sums sums;
+        for (std::size_t i = begin; i < end; ++i) {
+            const Variable& v = problem.variables[i];
+            if (v.takes_part()) {
+                const double norm = std::sqrt(std::max(problem.squared_norm(i), 0.0)), alpha = std::abs(alphas[i]);
+                const double slack = 4.0 * epsilon * (std::abs(v.target) + bias + length * norm);
+                const double slope =
+                    problem.loss.is_hinge() ? v.C() : alpha + slack * problem.loss.inverse_diagonal(v.C());
+                sums.errors += slope * slack;
+                sums.sizes += alpha * (norm + std::abs(problem.bias.value));
+            }
+        }
+        return sums;
+    };
+    const Chunks chunks(problem.size(), BinaryProblem<Rows>::work_of_variable * problem.size());
+    const Sums sums = chunks.sum<Sums>(team, part);
+    const double off = 4.0 * epsilon * sums.sizes;
+    return sums.errors + 0.5 * off * off;
 }
 
 }  // namespace
@@ -155,8 +169,8 @@ void BinaryState::verify(Team* team, double tol) {
         const double primal = bounds.primal() + bounds.primal_error(), dual = bounds.dual() - bounds.dual_error();
         // |w|^2 <= 2 P and |w - w(alpha)|^2 <= 2 (P - D).
         const double length = 2.0 * std::sqrt(2.0 * std::max(primal, 0.0)), constant = std::abs(bias.value) * length;
-        const double error =
-            visit([&](const auto& problem) { return rounding_error(problem, bounds.variables(), length, constant); });
+        const double error = visit(
+            [&](const auto& problem) { return rounding_error(problem, bounds.variables(), length, constant, team); });
         if (dual >= 0.0 && is_harmless(error + offered_error, primal, dual)) {
             bounds.correct(primal, dual);
             return;
@@ -179,7 +193,7 @@ void BinaryState::verify(Team* team, double tol) {
         double primal = bounds.primal_error() == 0.0 || bias.free ? bounds.primal() : primal_value(problem, w, team);
         const double sizes = std::max(std::abs(w.back()), std::abs(sums.back()));
         const double error = rounding_error(problem, bounds.variables(), std::max(length_of(w), length_of(sums)),
-                                            std::abs(bias.value) * sizes);
+                                            std::abs(bias.value) * sizes, team);
         if (!is_harmless(error, primal, dual)) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);

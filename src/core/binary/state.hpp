@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "binary/problem.hpp"
+#include "numeric/huge_array.hpp"
 #include "rows/any_rows.hpp"
 #include "run/bounds.hpp"
 #include "run/team.hpp"
@@ -82,13 +83,14 @@ class BinaryState {
 
     // The variables as the best ones; `error` is how far their value may be off.
     template <class Rows>
-    bool offer_variables(double dual, const BinaryProblem<Rows>& problem, double error = infinity) {
-        return bounds.offer_variables(dual, [&](std::vector<double>& best) { problem.copy_alphas(best); }, error);
+    bool offer_variables(double dual, const BinaryProblem<Rows>& problem, double error = infinity,
+                         Team* team = nullptr) {
+        return bounds.offer_variables(dual, [&](std::vector<double>& best) { problem.copy_alphas(best, team); }, error);
     }
 
     const AnyRows& rows() const { return rows_; }
 
-    std::vector<Variable> variables;
+    HugeVector<Variable> variables;
     Loss loss;
     Bias bias;
     Bounds<std::vector<double>> bounds;

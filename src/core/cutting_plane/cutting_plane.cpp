@@ -16,6 +16,16 @@
 namespace maxmargin {
 namespace {
 
+constexpr std::size_t work_of_row = 4;  // in stored values, where a few numbers of each are added up
+
+// As sums of chunks are added up.
+struct Twofold : TwofoldSum {
+    Twofold& operator+=(const Twofold& other) {
+        add(other);
+        return *this;
+    }
+};
+
 bool is_zero(const std::vector<double>& point) {
     return std::all_of(point.begin(), point.end(), [](double weight) { return weight == 0.0; });
 }
@@ -105,7 +115,7 @@ Outcome cut_classes(MulticlassState& state, const CuttingOptions& options, const
 
 Outcome cut_pairs(RankingState& state, const CuttingOptions& options, const Limits& limits, Monitor& monitor) {
     state.rows().squared_norms();  // finds NaN and infinity
-    PairRisk risk(state.pairs, state.C);
+    PairRisk risk(state.pairs, state.C, monitor.team());
     const std::vector<double> points = std::move(state.points);
     CutStart start;
     start.points = points;
@@ -115,10 +125,12 @@ Outcome cut_pairs(RankingState& state, const CuttingOptions& options, const Limi
         const UserRows& rows = state.rows().rows();
         const Chunks chunks(rows.size(), rows.stored(), sums.size());
         ChunkSums parts(chunks, sums.size());
-        chunks.for_each(monitor.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-            for (std::size_t i = begin; i < end; ++i) {
-                rows.axpy(i, found.coefficients[i], parts.of(chunk));
-            }
+        rows.with_view([&](const auto& view) {
+            chunks.for_each(monitor.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    view.axpy(i, found.coefficients[i], parts.of(chunk));
+                }
+            });
         });
         parts.add_to(sums);
         state.bounds.offer_variables(found.sum - Regulariser{}.conjugate(sums), [&](PairVariables& best) {
@@ -173,17 +185,21 @@ double RankingState::exact_primal(Team* team) {
         });
     } else {
         TwofoldSum losses;  // by weights of pairs alone: their sums are whole numbers where rows have no weights
-        losses.add(pairs.violated(scores.data(), 1.0, nets.data()));
-        for (std::size_t p = 0; p < size; ++p) {
-            losses.add_product(-nets[p], scores[p]);
-            losses.add_product(-nets[p], rests[p]);
-        }
+        losses.add(pairs.violated(scores.data(), 1.0, nets.data(), team));
+        losses.add(Chunks(size, work_of_row * size).sum<Twofold>(team, [&](std::size_t begin, std::size_t end) {
+            Twofold part;
+            for (std::size_t p = begin; p < end; ++p) {
+                part.add_product(-nets[p], scores[p]);
+                part.add_product(-nets[p], rests[p]);
+            }
+            return part;
+        }));
         if (rounding_counts) {
             // Pairs so close to the margin may have been counted wrongly, each by no more than the error.
             auto within = [&](double margin) {
                 std::vector<double> scaled(scores);
                 std::for_each(scaled.begin(), scaled.end(), [margin](double& own) { own /= margin; });
-                return pairs.violated(scaled.data(), 1.0, nets.data());
+                return pairs.violated(scaled.data(), 1.0, nets.data(), team);
             };
             losses.add_product(error, within(1.0 + error) - within(1.0 - error));
         }
@@ -195,14 +211,26 @@ double RankingState::exact_primal(Team* team) {
     return result.value();
 }
 
-double RankingState::exact_dual() const {
+double RankingState::exact_dual(Team* team) const {
     const PairVariables& variables = bounds.variables();
-    std::vector<TwofoldSum> sums(bounds.weights().size());
+    const std::size_t width = bounds.weights().size();
     const UserRows& rows = rows_.rows();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        const double a = variables.coefficients[i];
-        if (a != 0.0) {
-            rows.for_each(i, [&](std::size_t j, auto x) { sums[j].add_product(a, static_cast<double>(x)); });
+    const Chunks chunks(rows.size(), rows.stored(), width);
+    std::vector<std::vector<TwofoldSum>> parts(chunks.count());
+    chunks.for_each(team, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        std::vector<TwofoldSum> own(width);
+        for (std::size_t i = begin; i < end; ++i) {
+            const double a = variables.coefficients[i];
+            if (a != 0.0) {
+                rows.for_each(i, [&](std::size_t j, auto x) { own[j].add_product(a, static_cast<double>(x)); });
+            }
+        }
+        parts[chunk] = std::move(own);
+    });
+    std::vector<TwofoldSum> sums(width);
+    for (const std::vector<TwofoldSum>& part : parts) {
+        for (std::size_t j = 0; j < width; ++j) {
+            sums[j].add(part[j]);
         }
     }
     TwofoldSum result;
@@ -218,7 +246,7 @@ void RankingState::verify(Team* team) {
     if (bounds.are_exact()) {
         return;
     }
-    const double primal = exact_primal(team), dual = exact_dual();
+    const double primal = exact_primal(team), dual = exact_dual(team);
     if (!std::isfinite(primal) || !std::isfinite(dual)) {
         throw std::invalid_argument("the objective is no longer a finite number: X was changed during the fit");
     }

@@ -19,6 +19,7 @@
 #include "cutting_plane/cut_pool.hpp"
 #include "cutting_plane/methods.hpp"
 #include "cutting_plane/risk.hpp"
+#include "numeric/huge_array.hpp"
 #include "rows/any_rows.hpp"
 #include "run/bounds.hpp"
 #include "run/chunks.hpp"
@@ -43,8 +44,8 @@ struct Unfolded {
 // Weights, the scores of all rows, and the cut that touches the risk there.
 struct CutPoint {
     std::vector<double> weights;
-    std::vector<double> scores;
-    std::vector<double> coefficients;
+    HugeVector<double> scores;
+    HugeVector<double> coefficients;
     double offset = 0.0;
     double risk = 0.0;
     double square = 0.0;  // of the weights
@@ -141,6 +142,7 @@ class CuttingPlane {
     static constexpr double longest_stretch = 4.0;
     static constexpr double verifying = 10.0;  // in evaluations of the risk
     static constexpr double seconds_per_entry = 5e-9;
+    static constexpr std::size_t work_of_score = 2;                          // likewise: of loops over scores
     static constexpr std::size_t work_between_looks = std::size_t{1} << 19;  // stored values
 
     // Whoever asked for reports by time may keep the state, which knows only what was delivered.
@@ -183,31 +185,43 @@ class CuttingPlane {
             }
         }
         if (!known.coefficients.empty()) {
-            std::vector<double> coefficients(taking_part_.size() * width_);
+            HugeVector<double> coefficients(taking_part_.size() * width_);
             for (std::size_t p = 0; p < taking_part_.size(); ++p) {
                 std::copy_n(known.coefficients.data() + taking_part_[p] * width_, width_,
                             coefficients.data() + p * width_);
             }
             std::vector<double> normal;
             combine_rows(coefficients, normal);
-            pool_.add({std::move(normal), known.offset, {}, std::move(coefficients)});
+            pool_.add({std::move(normal), known.offset, {}, {coefficients.begin(), coefficients.end()}});
         }
     }
 
     // Of the rows, each of which makes a sum of so many numbers.
     Chunks chunks(std::size_t width) const { return {taking_part_.size(), rows_.stored(), width}; }
 
+    // Of the scores, for loops that read some of their arrays.
+    Chunks score_chunks() const {
+        const std::size_t count = taking_part_.size() * width_;
+        return {count, work_of_score * count};
+    }
+    template <class Body>
+    double add_up(const Body& body) const {
+        return score_chunks().template sum<double>(monitor_.team(), body);
+    }
+
     // The weights of the constant column are the last ones.
-    bool find_scores(const std::vector<double>& weights, std::vector<double>& scores) {
+    bool find_scores(const std::vector<double>& weights, std::span<double> scores) {
         const double* intercepts = weights.data() + rows_.features() * width_;
         std::size_t work = 0;
         const UserRows& rows = rows_.rows();
         if (width_ == 1 && monitor_.team() != nullptr) {
-            chunks(1).for_each(monitor_.team(), [&](std::size_t, std::size_t begin, std::size_t end) {
-                for (std::size_t p = begin; p < end; ++p) {
-                    scores[p] = bias_ * *intercepts;
-                    scores[p] += rows.dot(taking_part_[p], weights.data());
-                }
+            rows.with_view([&](const auto& view) {
+                chunks(1).for_each(monitor_.team(), [&](std::size_t, std::size_t begin, std::size_t end) {
+                    for (std::size_t p = begin; p < end; ++p) {
+                        scores[p] = bias_ * *intercepts;
+                        scores[p] += view.dot(taking_part_[p], weights.data());
+                    }
+                });
             });
             return unlimited_ || !monitor_.look(unfolding_seconds());
         }
@@ -234,21 +248,23 @@ class CuttingPlane {
     }
 
     // sum_i coefficients_i x_i
-    void combine_rows(const std::vector<double>& coefficients, std::vector<double>& sum) {
+    void combine_rows(std::span<const double> coefficients, std::vector<double>& sum) {
         sum.assign((rows_.features() + 1) * width_, 0.0);
         double* intercepts = sum.data() + rows_.features() * width_;
         const UserRows& rows = rows_.rows();
         if (width_ == 1) {
             const Chunks parts = chunks(sum.size());
             ChunkSums sums(parts, sum.size());
-            parts.for_each(monitor_.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-                double* own = sums.of(chunk);
-                for (std::size_t p = begin; p < end; ++p) {
-                    if (coefficients[p] != 0.0) {
-                        rows.axpy(taking_part_[p], coefficients[p], own);
-                        own[rows.features()] += bias_ * coefficients[p];
+            rows.with_view([&](const auto& view) {
+                parts.for_each(monitor_.team(), [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+                    double* own = sums.of(chunk);
+                    for (std::size_t p = begin; p < end; ++p) {
+                        if (coefficients[p] != 0.0) {
+                            view.axpy(taking_part_[p], coefficients[p], own);
+                            own[view.features()] += bias_ * coefficients[p];
+                        }
                     }
-                }
+                });
             });
             sums.add_to(sum);
             monitor_.poll(rows_.stored());
@@ -275,7 +291,9 @@ class CuttingPlane {
 
     void touch(CutPoint& point) {
         point.offset = risk_.touch(point.scores.data(), point.coefficients.data());
-        point.risk = point.offset - dot(point.coefficients, point.scores);
+        point.risk = point.offset - add_up([&](std::size_t begin, std::size_t end) {
+                         return dense_dot(point.coefficients.data() + begin, point.scores.data() + begin, end - begin);
+                     });
         point.square = dot(point.weights, point.weights);
         monitor_.poll(8 * taking_part_.size() * width_);
     }
@@ -283,9 +301,10 @@ class CuttingPlane {
     CutPointer add_cut(const CutPoint& point) {
         std::vector<double> normal;
         combine_rows(point.coefficients, normal);
-        const bool keep = point.coefficients.size() <= few_to_keep;
-        CutPointer cut = pool_.add(
-            {std::move(normal), point.offset, point.weights, keep ? point.coefficients : std::vector<double>()});
+        const std::span<const double> kept(point.coefficients.data(),
+                                           point.coefficients.size() <= few_to_keep ? point.coefficients.size() : 0);
+        CutPointer cut =
+            pool_.add({std::move(normal), point.offset, point.weights, std::vector<double>(kept.begin(), kept.end())});
         strange_ = strange_ || !cut;
         return cut;
     }
@@ -395,21 +414,24 @@ class CuttingPlane {
 
     // Of the risk along the line, at one of its points.
     double slope_along(const CutPoint& point) const {
-        double sum = 0.0;
-        for (std::size_t i = 0; i < point.scores.size(); ++i) {
-            sum -= point.coefficients[i] * (master_->scores[i] - best_->scores[i]);
-        }
-        return sum;
+        return -add_up([&](std::size_t begin, std::size_t end) {
+            double sum = 0.0;
+            for (std::size_t i = begin; i < end; ++i) {
+                sum += point.coefficients[i] * (master_->scores[i] - best_->scores[i]);
+            }
+            return sum;
+        });
     }
 
     void mix(double t, CutPoint& point) const {
-        auto mixed = [t](const std::vector<double>& from, const std::vector<double>& to, std::vector<double>& result) {
-            for (std::size_t j = 0; j < result.size(); ++j) {
-                result[j] = from[j] + t * (to[j] - from[j]);
+        for (std::size_t j = 0; j < point.weights.size(); ++j) {
+            point.weights[j] = best_->weights[j] + t * (master_->weights[j] - best_->weights[j]);
+        }
+        score_chunks().for_each(monitor_.team(), [&](std::size_t, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                point.scores[i] = best_->scores[i] + t * (master_->scores[i] - best_->scores[i]);
             }
-        };
-        mixed(best_->weights, master_->weights, point.weights);
-        mixed(best_->scores, master_->scores, point.scores);
+        });
     }
 
     CutPoint* free_slot(const CutPoint* left, const CutPoint* right) {
@@ -428,7 +450,7 @@ class CuttingPlane {
     // by touching the risk where they touch it; this goes on past all limits.
     Unfolded unfold(const Mixture& parts) {
         CutPoint& point = *free_slot(nullptr, nullptr);
-        std::vector<double> coefficients(taking_part_.size() * width_, 0.0);
+        HugeVector<double> coefficients(taking_part_.size() * width_, 0.0);
         Unfolded result;
         unlimited_ = true;
         for (const auto& [share, cut] : parts) {
@@ -437,9 +459,11 @@ class CuttingPlane {
                 find_scores(point.weights, point.scores);
                 touch(point);
             }
-            const auto& own = cut->coefficients.empty() ? point.coefficients : cut->coefficients;
+            const double* own = cut->coefficients.empty() ? point.coefficients.data() : cut->coefficients.data();
             result.sum += share * (cut->coefficients.empty() ? point.offset : cut->offset);
-            dense_axpy(share, own.data(), coefficients.data(), coefficients.size());
+            score_chunks().for_each(monitor_.team(), [&](std::size_t, std::size_t begin, std::size_t end) {
+                dense_axpy(share, own + begin, coefficients.data() + begin, end - begin);
+            });
             result.points.insert(result.points.end(), cut->point.begin(), cut->point.end());
         }
         unlimited_ = false;

@@ -1,6 +1,7 @@
 #include "cutting_plane/ranked_pairs.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -8,6 +9,7 @@
 
 #include "numeric/numbers.hpp"
 #include "numeric/simd.hpp"
+#include "run/chunks.hpp"
 
 namespace maxmargin {
 namespace {
@@ -60,30 +62,61 @@ RankedPairs::RankedPairs(std::span<const double> labels, std::span<const std::in
     }
 }
 
-double RankedPairs::violated(const double* scores, double scale, double* coefficients) {
+double RankedPairs::violated(const double* scores, double scale, double* coefficients, Team* team) {
     // Scores that are no numbers, of data that were changed meanwhile, cannot be sorted.
-    if (!std::all_of(scores, scores + rows_.size(), [](double score) { return std::isfinite(score); })) {
+    std::atomic<bool> finite{true};
+    Chunks(rows_.size(), rows_.size()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+        if (!std::all_of(scores + begin, scores + end, [](double score) { return std::isfinite(score); })) {
+            finite = false;
+        }
+    });
+    if (!finite) {
         std::fill_n(coefficients, rows_.size(), 0.0);
         return std::numeric_limits<double>::quiet_NaN();
     }
-    double sum = 0.0;
-    for (const Group& group : groups_) {
-        const Member* members = members_.data() + group.start;
-        double* result = coefficients + group.start;
-        scores_ = scores + group.start;
-        if (group.listed) {
-            sum += list(group, result);
-            for (std::size_t i = 0; i < group.size; ++i) {
-                result[i] *= scale * members[i].weight;
-            }
+    sums_.resize(groups_.size());
+    auto visit = [&](std::size_t g, Scratch& scratch, Team* of_group) {
+        const std::size_t start = groups_[g].start;
+        sums_[g] = count_group(groups_[g], scores + start, scale, coefficients + start, scratch, of_group);
+    };
+    std::size_t in_small = 0;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+        if (groups_[g].is_large()) {
+            visit(g, scratch_, team);
         } else {
-            net_.assign(group.size, 0.0);
-            sum += group.ranks <= few_ranks ? merge_ranks(group) : sweep(group);
-            for (std::size_t i = 0; i < group.size; ++i) {
-                result[members[i].place] = scale * members[i].weight * net_[i];
-            }
+            in_small += groups_[g].size;
         }
     }
+    const Chunks small(groups_.size(), work_of_row * in_small);
+    small.for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+        Scratch own;
+        for (std::size_t g = begin; g < end; ++g) {
+            if (!groups_[g].is_large()) {
+                visit(g, team == nullptr ? scratch_ : own, nullptr);
+            }
+        }
+    });
+    return std::accumulate(sums_.begin(), sums_.end(), 0.0);
+}
+
+double RankedPairs::count_group(const Group& group, const double* scores, double scale, double* result,
+                                Scratch& scratch, Team* team) {
+    const Member* members = members_.data() + group.start;
+    if (group.listed) {
+        const double sum = list(group, scores, result);
+        for (std::size_t i = 0; i < group.size; ++i) {
+            result[i] *= scale * members[i].weight;
+        }
+        return sum;
+    }
+    scratch.scores = scores;
+    scratch.net.assign(group.size, 0.0);
+    const double sum = group.ranks <= few_ranks ? merge_ranks(group, scratch, team) : sweep(group, scratch, team);
+    Chunks(group.size, work_of_row * group.size).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            result[members[i].place] = scale * members[i].weight * scratch.net[i];
+        }
+    });
     return sum;
 }
 
@@ -159,12 +192,13 @@ void RankedPairs::add_group(std::int64_t id, std::span<const RowIndex> rows, std
     total_ += pairs;
 }
 
-void RankedPairs::sort(Member* members, std::size_t size, double* sorted) {
+void RankedPairs::sort(Member* members, std::size_t size, double* sorted, Scratch& scratch, Team* team) {
+    const double* scores = scratch.scores;
     sorted[-1] = -infinity;
     if (size <= few_rows) {  // by insertion, which is fast when the order has hardly changed
         for (std::size_t p = 0; p < size; ++p) {
             const Member member = members[p];
-            const double score = scores_[member.place];
+            const double score = scores[member.place];
             std::size_t i = p;
             for (; i > 0 && score < sorted[i - 1]; --i) {
                 sorted[i] = sorted[i - 1];
@@ -173,21 +207,27 @@ void RankedPairs::sort(Member* members, std::size_t size, double* sorted) {
             sorted[i] = score;
             members[i] = member;
         }
-    } else {
-        unsorted_.resize(size);
-        for (std::size_t p = 0; p < size; ++p) {
-            unsorted_[p] = scores_[members[p].place];
-        }
-        const auto& order = sorter_.sort(unsorted_.data(), size);
-        moved_.assign(members, members + size);
-        for (std::size_t i = 0; i < size; ++i) {
-            sorted[i] = unsorted_[order[i].position];
-            members[i] = moved_[order[i].position];
-        }
+        return;
     }
+    scratch.unsorted.resize(size);
+    scratch.moved.resize(size);
+    const Chunks chunks(size, work_of_row * size);
+    chunks.for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t p = begin; p < end; ++p) {
+            scratch.unsorted[p] = scores[members[p].place];
+            scratch.moved[p] = members[p];
+        }
+    });
+    const auto& order = scratch.sorter.sort(scratch.unsorted.data(), size, team);
+    chunks.for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            sorted[i] = scratch.unsorted[order[i].position];
+            members[i] = scratch.moved[order[i].position];
+        }
+    });
 }
 
-double RankedPairs::list(const Group& group, double* net) {
+double RankedPairs::list(const Group& group, const double* scores, double* net) const {
     const Member* members = members_.data() + group.start;
     double weights[few_to_list], sum = 0.0;
     std::size_t lower = 0;  // so many rows have a lower rank
@@ -196,17 +236,17 @@ double RankedPairs::list(const Group& group, double* net) {
         net[i] = 0.0;
         lower = i > 0 && members[i].rank > members[i - 1].rank ? i : lower;
         if (lower > 0) {
-            net[i] = reach(scores_[i], weights[i], scores_, weights, net, lower);
+            net[i] = reach(scores[i], weights[i], scores, weights, net, lower);
             sum += weights[i] * net[i];
         }
     }
     return sum;
 }
 
-double RankedPairs::merge_ranks(const Group& group) {
-    Block blocks[few_ranks];
-    sorted_.resize(group.size + few_ranks);
-    weights_.resize(group.size + few_ranks);
+double RankedPairs::merge_ranks(const Group& group, Scratch& scratch, Team* team) {
+    SortedRank ranks[few_ranks];
+    scratch.sorted.resize(group.size + few_ranks);
+    scratch.weights.resize(group.size + few_ranks);
     Member* members = members_.data() + group.start;
     std::size_t begin = 0;
     double sum = 0.0;
@@ -216,71 +256,53 @@ double RankedPairs::merge_ranks(const Group& group) {
             ++end;
         }
         const std::size_t size = end - begin;
-        double *scores = sorted_.data() + begin + rank + 1, *weights = weights_.data() + begin + rank + 1;
-        sort(members + begin, size, scores);
-        double weight = weights[-1] = 0.0;
-        for (std::size_t i = 0; i < size; ++i) {
-            weight += weights[i] = members[begin + i].weight;
-        }
-        blocks[rank] = {scores, weights, net_.data() + begin, size, weight};
+        double *scores = scratch.sorted.data() + begin + rank + 1, *weights = scratch.weights.data() + begin + rank + 1;
+        sort(members + begin, size, scores, scratch, team);
+        weights[-1] = 0.0;
+        Chunks(size, size).for_each(team, [&](std::size_t, std::size_t first, std::size_t last) {
+            for (std::size_t i = first; i < last; ++i) {
+                weights[i] = members[begin + i].weight;
+            }
+        });
+        ranks[rank] = {scores, weights, scratch.net.data() + begin, size};
         for (std::size_t lower = 0; lower < rank; ++lower) {
-            sum += merge(blocks[rank], blocks[lower]);
+            sum += merge(ranks[rank], ranks[lower], team);
         }
         begin = end;
     }
     return sum;
 }
 
-double RankedPairs::merge(const Block& high, const Block& low) {
-    as_higher_.resize(high.size + 1);
-    as_lower_.resize(low.size + 1);
-    const double *high_scores = high.scores - 1, *high_weights = high.weights - 1;  // counted from 1
-    const double *low_scores = low.scores - 1, *low_weights = low.weights - 1;
-    double *as_higher = as_higher_.data(), *as_lower = as_lower_.data();
-    double reached_weight = 0.0, ahead = high.weight;
-    std::size_t i = high.size, j = low.size;
-    while (i > 0) {
-        const bool reached = high_scores[i] - low_scores[j] < 1.0;
-        const double one = reached ? 1.0 : 0.0;
-        as_higher[i] = reached_weight;
-        as_lower[j] = ahead;
-        reached_weight += one * low_weights[j];
-        ahead -= (1.0 - one) * high_weights[i];
-        j -= static_cast<std::size_t>(reached);
-        i -= static_cast<std::size_t>(!reached);
-    }
-    std::fill_n(as_lower, j + 1, 0.0);  // these are not reached by any
-    double sum = 0.0;
-    for (std::size_t k = 0; k < high.size; ++k) {
-        sum += high.weights[k] * as_higher[k + 1];
-        high.net[k] += as_higher[k + 1];
-    }
-    for (std::size_t k = 0; k < low.size; ++k) {
-        low.net[k] -= as_lower[k + 1];
-    }
-    return sum;
-}
-
-double RankedPairs::sweep(const Group& group) {
+double RankedPairs::sweep(const Group& group, Scratch& scratch, Team* team) {
     Member* members = members_.data() + group.start;
-    sorted_.resize(group.size + 1);
-    double* scores = sorted_.data() + 1;
-    sort(members, group.size, scores);
+    scratch.sorted.resize(group.size + 1);
+    scratch.rising.resize(group.size);
+    double* scores = scratch.sorted.data() + 1;
+    sort(members, group.size, scores, scratch, team);
     const std::size_t n = group.size, last = group.ranks - 1;
     double sum = 0.0;
-    RankSums falling(group.ranks), rising(group.ranks);
-    for (std::size_t i = n, j = n; i-- > 0;) {
-        for (; j > 0 && scores[i] - scores[j - 1] < 1.0; --j) {
-            falling.add(members[j - 1].rank, members[j - 1].weight);
+    auto fall = [&] {
+        RankSums within_reach(group.ranks);
+        for (std::size_t i = n, j = n; i-- > 0;) {
+            for (; j > 0 && scores[i] - scores[j - 1] < 1.0; --j) {
+                within_reach.add(members[j - 1].rank, members[j - 1].weight);
+            }
+            scratch.net[i] = within_reach.below(members[i].rank);
+            sum += members[i].weight * scratch.net[i];
         }
-        net_[i] = falling.below(members[i].rank);
-        sum += members[i].weight * net_[i];
-    }
-    for (std::size_t i = 0, j = 0; i < n; ++i) {
-        for (; j < n && scores[j] - scores[i] < 1.0; ++j) {
-            rising.add(last - members[j].rank, members[j].weight);
+    };
+    auto rise = [&] {
+        RankSums within_reach(group.ranks);
+        for (std::size_t i = 0, j = 0; i < n; ++i) {
+            for (; j < n && scores[j] - scores[i] < 1.0; ++j) {
+                within_reach.add(last - members[j].rank, members[j].weight);
+            }
+            scratch.rising[i] = within_reach.below(last - members[i].rank);
         }
-        net_[i] -= rising.below(last - members[i].rank);
+    };
+    for_all(team, 2, [&](std::size_t way) { way == 0 ? fall() : rise(); });
+    for (std::size_t i = 0; i < n; ++i) {
+        scratch.net[i] -= scratch.rising[i];
     }
     return sum;
 }

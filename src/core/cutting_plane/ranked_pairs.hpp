@@ -13,8 +13,11 @@
 #include <span>
 #include <vector>
 
-#include "numeric/sort_scores.hpp"
+#include "cutting_plane/merged_ranks.hpp"
+#include "cutting_plane/sort_scores.hpp"
+#include "numeric/huge_array.hpp"
 #include "rows/row_source.hpp"
+#include "run/team.hpp"
 
 namespace maxmargin {
 
@@ -39,8 +42,9 @@ class RankedPairs {
     double total() const { return total_; }
 
     // coefficients[p] = scale * weight (c^+ - c^-) of row p, the sums over violated pairs of which it is the higher or
-    // the lower one; returns the sum over all violated pairs, not scaled. NaN if a score is no finite number.
-    double violated(const double* scores, double scale, double* coefficients);
+    // the lower one; returns the sum over all violated pairs, not scaled. NaN if a score is no finite number. Large
+    // groups are shared by the threads of a team, if there is one, and small ones dealt out to them.
+    double violated(const double* scores, double scale, double* coefficients, Team* team = nullptr);
 
     // Whether all groups are so small that their pairs may be visited one by one.
     bool are_listed() const;
@@ -64,6 +68,8 @@ class RankedPairs {
     static constexpr std::size_t few_to_list = 128;
     static constexpr std::size_t few_ranks = 8;
     static constexpr std::size_t few_rows = 48;
+    static constexpr std::size_t large_group = std::size_t{1} << 15;
+    static constexpr std::size_t work_of_row = 16;  // in stored values
 
     struct Member {
         double weight;
@@ -77,47 +83,44 @@ class RankedPairs {
         std::size_t ranks;
         double pairs;
         bool listed;
+
+        bool is_large() const { return size >= large_group; }
     };
 
     void add_group(std::int64_t id, std::span<const RowIndex> rows, std::span<const double> labels,
                    std::span<const double> weights);
 
+    // What is known of the group at hand.
+    struct Scratch {
+        const double* scores = nullptr;
+        ScoreSorter sorter;
+        HugeVector<Member> moved;
+        HugeVector<double> unsorted, sorted, weights, net, rising;
+    };
+
+    double count_group(const Group& group, const double* scores, double scale, double* result, Scratch& scratch,
+                       Team* team);
+
     // Sorts members by rising score and writes their scores after a sentinel of minus infinity. The members stay in
     // this order for the next call, which mostly comes with similar scores: then this goes through memory nearly in
     // sequence.
-    void sort(Member* members, std::size_t size, double* sorted);
+    static void sort(Member* members, std::size_t size, double* sorted, Scratch& scratch, Team* team);
 
     // All pairs of a small group, one by one: there the loop over pairs, which lie side by side, is the fastest way.
-    double list(const Group& group, double* net);
-
-    // The rows of one rank by rising score.
-    struct Block {
-        const double* scores;   // after a sentinel of minus infinity
-        const double* weights;  // after a zero
-        double* net;            // c^+ - c^-
-        std::size_t size;
-        double weight;
-    };
+    double list(const Group& group, const double* scores, double* net) const;
 
     // Each rank against all lower ones. Returns the sum over violated pairs.
-    double merge_ranks(const Group& group);
-
-    // Both blocks by falling score. Each step either brings a lower row into the reach of the higher row at hand or is
-    // done with that one. Which of the two it is cannot be predicted, so it must not be a jump: hence the arithmetic.
-    double merge(const Block& high, const Block& low);
+    double merge_ranks(const Group& group, Scratch& scratch, Team* team);
 
     // All rows together, once by falling and once by rising score.
-    double sweep(const Group& group);
+    double sweep(const Group& group, Scratch& scratch, Team* team);
 
     double total_ = 0.0;
     std::vector<RowIndex> rows_;
     std::vector<Member> members_;  // of each group by rank if these are few, then by score
     std::vector<Group> groups_;
-    // Of the group at hand.
-    const double* scores_ = nullptr;
-    ScoreSorter sorter_;
-    std::vector<Member> moved_;
-    std::vector<double> unsorted_, sorted_, weights_, net_, as_higher_, as_lower_;
+    std::vector<double> sums_;  // of each group
+    Scratch scratch_;
 };
 
 }  // namespace maxmargin

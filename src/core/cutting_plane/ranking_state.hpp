@@ -42,7 +42,7 @@ class RankingState {
     static constexpr double negligible = 1e-3;
 
     double exact_primal(Team* team);
-    double exact_dual() const;
+    double exact_dual(Team* team) const;
 
     const AnyRows& rows_;
 };

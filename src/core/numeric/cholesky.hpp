@@ -13,7 +13,7 @@ namespace maxmargin {
 // Row-major, lower triangle only.
 class SymmetricMatrix {
   public:
-    explicit SymmetricMatrix(std::size_t size) : size_(size), entries_(size * size) {}
+    explicit SymmetricMatrix(std::size_t size) : size_(size), entries_(size * size + room) {}
 
     std::size_t size() const { return size_; }
     double* row(std::size_t i) { return entries_.data() + i * size_; }
@@ -22,6 +22,9 @@ class SymmetricMatrix {
     void clear() { entries_.assign(entries_.size(), 0.0); }
 
   private:
+    // Behind the last entry, so that no other matrix is near that another thread writes to.
+    static constexpr std::size_t room = 16;
+
     std::size_t size_;
     std::vector<double> entries_;
 };

@@ -172,7 +172,7 @@ void CsrRows::add_squares(std::size_t i, double scale, double* w) const {
 
 std::vector<double> CsrRows::squared_norms(Team* team) const {
     std::vector<double> norms(rows_);
-    if (every_row_increases()) {
+    if (every_row_increases(team)) {
         Chunks(rows_, stored()).for_each(team, [&](std::size_t, std::size_t begin, std::size_t end) {
             for (std::size_t i = begin; i < end; ++i) {
                 norms[i] =
@@ -191,13 +191,19 @@ std::vector<double> CsrRows::squared_norms(Team* team) const {
 }
 
 // One pass over all indices as if they were one row, and one over the places where rows meet.
-bool CsrRows::every_row_increases() const {
-    std::size_t falls = indices_.falls(stored());
-    for (std::size_t i = 0; i < rows_; ++i) {
-        const std::size_t k = starts_[i];
-        falls -= k > 0 && k < starts_[i + 1] && indices_[k - 1] >= indices_[k] ? 1 : 0;
-    }
-    return falls == 0;
+bool CsrRows::every_row_increases(Team* team) const {
+    const Chunks chunks(rows_, stored());
+    std::vector<std::size_t> all(chunks.count());
+    chunks.for_each(team, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        const std::size_t first = starts_[begin], last = starts_[end];
+        std::size_t falls = (indices_ + first).falls(last - first);
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t k = starts_[i];
+            falls -= k > first && k < starts_[i + 1] && indices_[k - 1] >= indices_[k] ? 1 : 0;
+        }
+        all[chunk] = falls;
+    });
+    return std::all_of(all.begin(), all.end(), [](std::size_t falls) { return falls == 0; });
 }
 
 bool CsrRows::equal(std::size_t i, std::size_t j) const {

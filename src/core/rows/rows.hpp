@@ -251,7 +251,7 @@ class CsrRows {
     }
 
   private:
-    bool every_row_increases() const;
+    bool every_row_increases(Team* team) const;
 
     const void* values_;
     ColumnIndices indices_;

@@ -52,15 +52,20 @@ class Chunks {
     std::size_t items_, work_, count_;
 };
 
+// What two threads write to must lie so many bytes apart: a cache line, and the next one, which processors fetch as
+// well, belong to one of them at a time.
+inline constexpr std::size_t apart = 128;
+
 // A vector for each chunk, and their sum.
 class ChunkSums {
   public:
-    ChunkSums(const Chunks& chunks, std::size_t width) : width_(width), sums_(chunks.count() * width) {}
+    ChunkSums(const Chunks& chunks, std::size_t width)
+        : width_(width), stride_(width + apart / sizeof(double)), sums_(chunks.count() * stride_) {}
 
-    double* of(std::size_t chunk) { return sums_.data() + chunk * width_; }
+    double* of(std::size_t chunk) { return sums_.data() + chunk * stride_; }
 
     void add_to(std::vector<double>& total) const {
-        for (std::size_t begin = 0; begin < sums_.size(); begin += width_) {
+        for (std::size_t begin = 0; begin < sums_.size(); begin += stride_) {
             for (std::size_t j = 0; j < width_; ++j) {
                 total[j] += sums_[begin + j];
             }
@@ -68,7 +73,7 @@ class ChunkSums {
     }
 
   private:
-    std::size_t width_;
+    std::size_t width_, stride_;
     std::vector<double> sums_;
 };
 

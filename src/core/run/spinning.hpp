@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <thread>
 
@@ -21,6 +22,25 @@ bool spin_until(const Condition& is_so, const Never& never) {
         if (spins < patience) {
             MAXMARGIN_PAUSE();
         } else {
+            std::this_thread::yield();
+        }
+    }
+    return true;
+}
+
+// Until it is so, or for about as long as it takes to put a thread to sleep and to wake it a few times: whether it is
+// so.
+template <class Condition>
+bool spin_for_a_while(const Condition& is_so) {
+    constexpr auto most = std::chrono::microseconds(200);
+    constexpr std::size_t between_looks = 64;
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::size_t spins = 1; !is_so(); ++spins) {
+        MAXMARGIN_PAUSE();
+        if (spins % between_looks == 0) {
+            if (std::chrono::steady_clock::now() - begin > most) {
+                return is_so();
+            }
             std::this_thread::yield();
         }
     }

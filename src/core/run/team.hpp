@@ -1,5 +1,6 @@
 // Threads that work on one thing at a time, together with the thread that asks: all run the same body. Between two
-// bodies they sleep. What a body computes must not depend on how many members there are.
+// bodies they look out for the next one for a while, because to wake a thread takes as long as a short body, and then
+// sleep. What a body computes must not depend on how many members there are.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "run/spinning.hpp"
 
 namespace maxmargin {
 
@@ -43,16 +46,23 @@ class Team {
 
     // body(member) by every member, from 0, which is the caller. The first exception of a body is thrown here.
     void run(const std::function<void(std::size_t)>& body) {
+        bool any_asleep;
         {
             const std::scoped_lock lock(mutex_);
             body_ = &body;
-            busy_ = threads_.size();
-            ++task_;
+            busy_.store(threads_.size(), std::memory_order_relaxed);
+            task_.fetch_add(1, std::memory_order_release);
+            any_asleep = asleep_ > 0;
         }
-        wake_.notify_all();
+        if (any_asleep) {
+            wake_.notify_all();
+        }
         work(0);
-        std::unique_lock lock(mutex_);
-        done_.wait(lock, [this] { return busy_ == 0; });
+        auto is_done = [this] { return busy_.load(std::memory_order_acquire) == 0; };
+        if (!spin_for_a_while(is_done)) {
+            std::unique_lock lock(mutex_);
+            done_.wait(lock, is_done);
+        }
         body_ = nullptr;
         if (failure_) {
             std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -72,18 +82,20 @@ class Team {
     }
 
     void serve(std::size_t member) {
-        for (std::size_t seen = 0;;) {
-            {
+        for (std::size_t seen = 0;; ++seen) {
+            auto is_wanted = [&] { return closing_ || task_.load(std::memory_order_acquire) != seen; };
+            if (!spin_for_a_while(is_wanted)) {
                 std::unique_lock lock(mutex_);
-                wake_.wait(lock, [&] { return closing_ || task_ != seen; });
-                if (closing_) {
-                    return;
-                }
-                seen = task_;
+                ++asleep_;
+                wake_.wait(lock, is_wanted);
+                --asleep_;
+            }
+            if (closing_) {
+                return;
             }
             work(member);
-            const std::scoped_lock lock(mutex_);
-            if (--busy_ == 0) {
+            if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+                const std::scoped_lock lock(mutex_);  // so that the caller is not between its last look and its sleep
                 done_.notify_one();
             }
         }
@@ -92,8 +104,9 @@ class Team {
     std::mutex mutex_;
     std::condition_variable wake_, done_;
     const std::function<void(std::size_t)>* body_ = nullptr;
-    std::size_t task_ = 0, busy_ = 0;
-    bool closing_ = false;
+    std::atomic<std::size_t> task_{0}, busy_{0};
+    std::size_t asleep_ = 0;
+    std::atomic<bool> closing_{false};
     std::exception_ptr failure_;
     std::vector<std::thread> threads_;
 };

@@ -11,7 +11,7 @@ benchmark sets (``benchmarks/``), these facts decide:
   and the factorisations. For the hinge, whose width is driven down, there are about three times as many steps.
 - So with few features "dcd" goes first where the mean eigenvalue is small or Newton's method expensive, as long as by
   the pace of its certified gap it promises to be done before Newton's method would be. Elsewhere Newton's method starts
-  at once.
+  at once. With several threads, which share the loops of Newton's method, its passes count less.
 - With more features the measure is ``C * mean(Q_ii)``, the bound of the dual variables over the length of a typical
   step. Up to about 40 ("easy") "dcd", with its steps in a plane, is done before "avsf" is. Beyond, either may be the
   faster one by a factor of two or three, which only its pace can tell: so "dcd" goes first up to 300, as long as it
@@ -76,6 +76,8 @@ PASSES_PER_STEP = 1.5
 PRODUCTS_PER_VALUE = 1.5
 #: How many multiplications of a factorisation take as long as visiting one stored value.
 MULTIPLICATIONS_PER_VALUE = 30.0
+#: In threads its passes take half their time or less, while sweeps over dense and short rows stay on one.
+PASSES_IN_THREADS = 0.5
 #: From so many passes on, Newton's method is worth the wait for the pace of "dcd".
 EXPENSIVE = 60.0
 #: Passes of "avsf" before its pace is judged: for curved losses, and for the hinge, where Newton steps cost more.
@@ -206,7 +208,7 @@ class Auto(Method):
         if problem.shape[0] >= ROWS_PER_SAMPLED * (problem.shape[1] + 1):
             bound = min(bound, SAMPLED_EIGENVALUE * (SAMPLED_TOL / max(run.tol, TINY)) ** SAMPLED_POWER)
         easy = eigenvalue <= bound
-        cost = newton_passes(problem)
+        cost = newton_passes(problem) * (PASSES_IN_THREADS if run.threads > 1 else 1.0)
         if problem.matrix.stored > SMALL and (easy or cost >= EXPENSIVE):
             dcd = DualCoordinateDescent(shrinking=self.shrinking)
             if (yield Stage(dcd, {"max_passes": cost, "worth": cost})) is not Exit.BUDGET:
