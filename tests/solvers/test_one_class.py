@@ -109,6 +109,22 @@ def test_the_active_set_of_many_rows_is_that_of_newtons_method(nu):
     assert recomputed.dual == pytest.approx(found.certificate.dual, rel=1e-12)
 
 
+@pytest.mark.parametrize("pointers", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_rows_are_proved_whatever_holds_them(dtype, pointers, weighted):
+    X = many_rows(18_000, seed=3).astype(dtype)
+    C = np.where(np.arange(18_000) % 7 == 0, 0.0, 1.5) if weighted else 1.0
+    expected = solve(OneClassProblem(X.astype(np.float64).toarray(), 0.05, C), "newton", tol=1e-8).certificate
+    X.indices, X.indptr = X.indices.astype(pointers), X.indptr.astype(pointers)
+    problem = OneClassProblem(X, 0.05, C)
+    found = solve(problem, "active_set", tol=1e-8)
+    assert found.converged
+    assert expected.dual * (1 + 1e-12) <= found.certificate.primal <= expected.primal * (1 - 2e-8)
+    recomputed = problem.certificate(found.weights, found.alpha)
+    assert recomputed.gap <= 1.1e-8
+
+
 @pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-4, 1e-8])
 def test_the_bounds_of_the_active_set_are_those_of_numpy_at_every_tolerance(tol):
     rng = np.random.default_rng(1)

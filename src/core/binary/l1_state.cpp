@@ -11,9 +11,6 @@
 namespace maxmargin {
 namespace {
 
-// Rounding errors up to this share of the gap, or of a very small one, are nobody's concern.
-constexpr double l1_harmless = 1e-5, l1_smallest_gap = 1e-8;
-
 // The losses at weights, with every score summed to twice the digits if so wanted.
 template <class Rows>
 double l1_losses(const BinaryProblem<Rows>& problem, const std::vector<double>& w, bool exactly) {
@@ -101,7 +98,7 @@ void L1State::verify() {
         const std::vector<double>& w = bounds.weights();
         double dual = problem.dual_terms(), losses = l1_losses(problem, w, false);
         const double length = regulariser().value(w), primal = length + losses, error = l1_rounding_error(problem, w);
-        if (error > l1_harmless * std::max(primal - dual, l1_smallest_gap * std::abs(primal))) {
+        if (!is_harmless(error, primal, dual)) {
             losses = l1_losses(problem, w, true);
         }
         if (!std::isfinite(losses) || !std::isfinite(dual)) {

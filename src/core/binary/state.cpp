@@ -11,9 +11,8 @@
 namespace maxmargin {
 namespace {
 
-// Rounding errors are left as they are up to this share of the gap, or of a small share of the tolerance, or of a very
-// small gap.
-constexpr double harmless = 1e-5, smallest_gap = 1e-8, share_of_tol = 1e-2, unseen = 1e-10;
+// The share of the tolerance that is a small gap, and errors that are not seen in a value.
+constexpr double share_of_tol = 1e-2, unseen = 1e-10;
 constexpr std::size_t cheap = 5'000;  // stored values
 
 // How far the slack of a row is outside of the tube, with its sign.
@@ -155,9 +154,6 @@ void BinaryState::verify(Team* team, double tol) {
         return;
     }
     const double small_gap = std::max(smallest_gap, share_of_tol * tol);
-    auto is_harmless = [small_gap](double error, double primal, double dual) {
-        return error <= harmless * std::max(primal - dual, small_gap * std::abs(primal));
-    };
     auto length_of = [](const std::vector<double>& w) {
         return std::sqrt(dense_dot(w.data(), w.data(), w.size() - 1));
     };
@@ -171,7 +167,7 @@ void BinaryState::verify(Team* team, double tol) {
         const double length = 2.0 * std::sqrt(2.0 * std::max(primal, 0.0)), constant = std::abs(bias.value) * length;
         const double error = visit(
             [&](const auto& problem) { return rounding_error(problem, bounds.variables(), length, constant, team); });
-        if (dual >= 0.0 && is_harmless(error + offered_error, primal, dual)) {
+        if (dual >= 0.0 && is_harmless(error + offered_error, primal, dual, small_gap)) {
             bounds.correct(primal, dual);
             return;
         }
@@ -194,7 +190,7 @@ void BinaryState::verify(Team* team, double tol) {
         const double sizes = std::max(std::abs(w.back()), std::abs(sums.back()));
         const double error = rounding_error(problem, bounds.variables(), std::max(length_of(w), length_of(sums)),
                                             std::abs(bias.value) * sizes, team);
-        if (!is_harmless(error, primal, dual)) {
+        if (!is_harmless(error, primal, dual, small_gap)) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);
         }

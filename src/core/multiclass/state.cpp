@@ -10,9 +10,6 @@
 namespace maxmargin {
 namespace {
 
-// Rounding errors up to this share of the gap, or of a very small one, are nobody's concern.
-constexpr double harmless = 1e-5, smallest_gap = 1e-8;
-
 template <class Rows>
 double exact_primal(MulticlassProblem<Rows>& problem, const std::vector<double>& w) {
     const std::size_t width = problem.width(), constant = problem.rows().features();
@@ -160,7 +157,7 @@ void MulticlassState::verify(Team* team) {
         problem.rebuild_weights(sums);
         double dual = problem.dual(sums);
         double primal = bounds.primal_error() == 0.0 ? bounds.primal() : problem.primal(w, team);
-        if (rounding_error(problem, sums, w) > harmless * std::max(primal - dual, smallest_gap * std::abs(primal))) {
+        if (!is_harmless(rounding_error(problem, sums, w), primal, dual)) {
             dual = exact_dual(problem);
             primal = exact_primal(problem, w);
         }

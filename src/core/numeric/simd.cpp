@@ -40,6 +40,37 @@ MAXMARGIN_INLINE void axpy_four_loop(const double* a, const Value* const* x, dou
     }
 }
 
+// Rows may be short, so that the loop over them is in here as well.
+template <class Value, class Start>
+MAXMARGIN_INLINE void squares_loop(const Value* x, const Start* starts, std::size_t stride, std::size_t rows,
+                                   double* squares) {
+    constexpr std::size_t lanes = 4;
+    using Lanes MAXMARGIN_VECTOR(lanes * sizeof(double), 8) = double;
+    using Values MAXMARGIN_VECTOR(lanes * sizeof(Value), sizeof(Value)) = Value;
+    for (std::size_t r = 0; r < rows; ++r, starts += stride) {
+        auto k = static_cast<std::size_t>(starts[0]);
+        const auto last = static_cast<std::size_t>(starts[1]);
+        Lanes sums = {}, others = {};
+        for (; k + 2 * lanes <= last; k += 2 * lanes) {
+            const Lanes a = MAXMARGIN_CONVERT(*reinterpret_cast<const Values*>(x + k), Lanes);
+            const Lanes b = MAXMARGIN_CONVERT(*reinterpret_cast<const Values*>(x + k + lanes), Lanes);
+            sums += a * a;
+            others += b * b;
+        }
+        sums += others;
+        if (k + lanes <= last) {
+            const Lanes a = MAXMARGIN_CONVERT(*reinterpret_cast<const Values*>(x + k), Lanes);
+            sums += a * a;
+            k += lanes;
+        }
+        double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        for (; k < last; ++k) {
+            sum += static_cast<double>(x[k]) * static_cast<double>(x[k]);
+        }
+        squares[r] = sum;
+    }
+}
+
 // Each entry that is loaded serves several products.
 MAXMARGIN_INLINE void products_loop(const double* four, const double* two, std::size_t stride, std::size_t n,
                                     double* products) {
@@ -188,6 +219,15 @@ MAXMARGIN_CLONES double dense_squared_norm(const float* x, std::size_t n) {
 MAXMARGIN_CLONES double dense_squared_norm(const double* x, std::size_t n) {
     return dot_loop(x, x, n);
 }
+#define MAXMARGIN_SQUARES(Value, Start)                                                                       \
+    MAXMARGIN_BLOCK_CLONES void sparse_squared_norms(const Value* x, const Start* starts, std::size_t stride, \
+                                                     std::size_t rows, double* squares) {                     \
+        squares_loop(x, starts, stride, rows, squares);                                                       \
+    }
+MAXMARGIN_SQUARES(float, I32)
+MAXMARGIN_SQUARES(float, I64)
+MAXMARGIN_SQUARES(double, I32)
+MAXMARGIN_SQUARES(double, I64)
 MAXMARGIN_CLONES void dense_axpy(double a, const float* x, double* w, std::size_t n) {
     axpy_loop(a, x, w, n);
 }

@@ -14,6 +14,16 @@ double dense_squared_norm(const double* x, std::size_t n);
 void dense_axpy(double a, const float* x, double* w, std::size_t n);
 void dense_axpy(double a, const double* x, double* w, std::size_t n);
 
+// The sums of the squares of every `stride`-th of the rows whose values begin where `starts` says.
+void sparse_squared_norms(const float* x, const std::int32_t* starts, std::size_t stride, std::size_t rows,
+                          double* squares);
+void sparse_squared_norms(const float* x, const std::int64_t* starts, std::size_t stride, std::size_t rows,
+                          double* squares);
+void sparse_squared_norms(const double* x, const std::int32_t* starts, std::size_t stride, std::size_t rows,
+                          double* squares);
+void sparse_squared_norms(const double* x, const std::int64_t* starts, std::size_t stride, std::size_t rows,
+                          double* squares);
+
 // w += a[0] x[0] + ... + a[3] x[3], so that w is read and written once for four rows.
 void dense_axpy_four(const double* a, const float* const* x, double* w, std::size_t n);
 void dense_axpy_four(const double* a, const double* const* x, double* w, std::size_t n);

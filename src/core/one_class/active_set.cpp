@@ -20,12 +20,13 @@ namespace {
 constexpr std::size_t largest_stride = 64, smallest_stride = 8, smallest_sample = 2000, fewest_below = 400;
 constexpr std::size_t stride_of_samples = 16;      // from a sample of a sample      // rows
 constexpr std::size_t first_rows = 256;            // whose sum is the first guess
-constexpr double sample_tol = 1e-3;                // of a sample's solution
+constexpr double sample_tol = 1e-2;                // of a sample's solution
 constexpr std::int64_t most_sample_rounds = 8;     // for it
 constexpr std::size_t smallest_working_set = 500;  // rows, or a share of all
 constexpr std::size_t rows_per_member = 512;
-constexpr double rounding = 1e-14;               // of plain sums
-constexpr double inner_share = 0.01;             // of its gap to which a working set is solved
+constexpr std::size_t rows_per_near = 16, members_per_near = 4;  // of rows that are looked at before all others
+constexpr double rounding = 1e-14;                               // of plain sums
+constexpr double inner_share = 0.01;                             // of its gap to which a working set is solved
 constexpr double nearly_solved = 1e-6;           // relative gap from which on a working set is solved to the tolerance
 constexpr double too_many_unproved = 1.0 / 3.0;  // a share of the rows from which on all are scored
 constexpr std::int64_t most_stalls = 20;         // rounds in which the gap does not fall to half
@@ -48,6 +49,7 @@ class ActiveSet {
             total += state_.C[i];
         }
         share_ = state_.s / total;
+        increase_ = rows_.every_row_increases();
         const bool continued = !state_.bounds.variables().empty();
         if (!continued) {
             const std::size_t stride = stride_of_sample();
@@ -58,7 +60,7 @@ class ActiveSet {
                 solve_sample(stride, rows_.size());
             }
         }
-        RowList<Rows> list(state_, rows_, 1);
+        RowList<Rows> list(state_, rows_, 1, increase_);
         if (continued) {
             take_variables(list);
         } else {
@@ -79,7 +81,7 @@ class ActiveSet {
 
     // Weights and the scores between which the offset is, from some of the rows.
     void solve_sample(std::size_t stride, std::size_t next_rows) {
-        RowList<Rows> sample(state_, rows_, stride);
+        RowList<Rows> sample(state_, rows_, stride, increase_);
         if (sample.size() < smallest_sample / 2) {
             return;
         }
@@ -93,19 +95,27 @@ class ActiveSet {
     void find_range(const RowList<Rows>& list, double share, std::size_t rows) {
         std::vector<double> scores = list.estimates(w_);
         const double n = static_cast<double>(list.size());
-        const double near = 0.5 * static_cast<double>(working_size(rows)) / static_cast<double>(rows);
         const double chance = rows == list.size() ? 0.0 : 3.0 * std::sqrt(share * (1.0 - share) / n);
-        const double margin = chance + near + 2.0 / n;
         auto quantile = [&](double part) {
             const auto place = static_cast<std::ptrdiff_t>(part * n);
             std::nth_element(scores.begin(), scores.begin() + place, scores.end());
             return scores[static_cast<std::size_t>(place)];
         };
-        low_ = share - margin > 0.0 ? quantile(share - margin) : -infinity;
-        high_ = share + margin < 1.0 ? quantile(share + margin) : infinity;
+        auto range = [&](double margin) {
+            return Range{share - margin > 0.0 ? quantile(share - margin) : -infinity,
+                         share + margin < 1.0 ? quantile(share + margin) : infinity};
+        };
+        const double half = 0.5 / static_cast<double>(rows);
+        const double first = chance + half * static_cast<double>(working_size(rows)) + 2.0 / n;
+        first_ = range(first);
+        near_ = range(std::max(first, half * static_cast<double>(near_size(rows))));
     }
 
     static std::size_t working_size(std::size_t rows) { return std::max(smallest_working_set, rows / rows_per_member); }
+
+    static std::size_t near_size(std::size_t rows) {
+        return std::max(members_per_near * working_size(rows), rows / rows_per_near);
+    }
 
     // The lowest scores at the weights of a sample, or at the sum of some rows, get their bounds; rows near the offset
     // are the first working set.
@@ -116,13 +126,13 @@ class ActiveSet {
             }
         }
         list.refer_to(w_);
-        if (low_ == -infinity && high_ == infinity) {
+        if (first_.is_all()) {
             find_range(list, s / list.total(), list.size());
         }
-        if (!list.fill(s, low_, high_, places_)) {
+        if (!list.fill(s, first_, near_, places_, near_places_)) {
             find_range(list, s / list.total(), list.size());
-            if (!list.fill(s, low_, high_, places_)) {
-                list.fill(s, -infinity, infinity, places_);
+            if (!list.fill(s, first_, near_, places_, near_places_)) {
+                list.fill(s, {}, {}, places_, near_places_);
             }
         }
         list.sum_rows(w_);
@@ -168,13 +178,12 @@ class ActiveSet {
         const double target = tol * (tol < close_bounds ? 1e-3 : 0.3);
         double best = infinity;
         std::int64_t stalls = 0;
+        settle_near_rows(list, target);
         for (std::int64_t round = 1;; ++round) {
             const double size = dense_dot(w_.data(), w_.data(), w_.size());
             const double share = best <= nearly_solved * size ? 0.0 : inner_share;
             const bool goes_on = working_.solve(0.5 * size * target, share, is_all);
-            for (const WorkingRow& member : working_.members) {
-                list.alphas[member.position] = member.alpha;
-            }
+            keep_variables(list);
             round_ = is_all ? round : 0;
             const double gap = examine(list);
             const double square = dense_dot(w_.data(), w_.data(), w_.size());
@@ -199,6 +208,25 @@ class ActiveSet {
         }
     }
 
+    // Most of what is wrong with the first variables is near the offset, where it costs little to see: the working set
+    // that all rows are looked at with is chosen there.
+    void settle_near_rows(RowList<Rows>& list, double target) {
+        if (!near_places_.empty() && 2 * near_places_.size() < list.size()) {
+            const double square = dense_dot(w_.data(), w_.data(), w_.size());
+            working_.solve(0.5 * square * target, inner_share, false);
+            keep_variables(list);
+            examine_near_rows(list);
+            choose_members(list);
+        }
+        near_places_.clear();
+    }
+
+    void keep_variables(RowList<Rows>& list) const {
+        for (const WorkingRow& member : working_.members) {
+            list.alphas[member.position] = member.alpha;
+        }
+    }
+
     // Weights that are zero but for rounding.
     double vanishing(const RowList<Rows>& list) const {
         double sum = 0.0;
@@ -211,33 +239,51 @@ class ActiveSet {
         return size * size;
     }
 
+    // Members are candidates for the next working set, and what they add to the gap; marks them.
+    double begin_candidates(const RowList<Rows>& list) {
+        rho_ = working_.rho();
+        marks_.assign(list.size(), 0);
+        farthest_ = 0.0;
+        for (const WorkingRow& member : working_.members) {
+            marks_[member.position] = 1;
+            farthest_ = std::max(farthest_, std::abs(member.score - rho_));
+        }
+        candidates_ = working_.members;
+        return working_.gap();
+    }
+
+    // What another row adds to the gap; it is a candidate if that is something, or if it is near.
+    double see(const WorkingRow& row) {
+        const double gap = row.gap(rho_);
+        if (gap > 0.0 || std::abs(row.score - rho_) < farthest_ || row.is_free()) {
+            candidates_.push_back(row);
+        }
+        return gap;
+    }
+
+    // Leaves those of the members and near rows in `candidates_` that may come into the next working set.
+    void examine_near_rows(const RowList<Rows>& list) {
+        begin_candidates(list);
+        list.score(near_places_, w_, [&](RowIndex k, double score) {
+            if (!marks_[k]) {
+                WorkingRow row = list.member(k);
+                row.score = score;
+                see(row);
+            }
+        });
+    }
+
     // The gap of all rows: those that are proved to be on their side have none. Leaves the others, with the members, in
     // `candidates_`.
     double examine(RowList<Rows>& list) {
-        rho_ = working_.rho();
-        marks_.assign(list.size(), 0);
-        for (const WorkingRow& member : working_.members) {
-            marks_[member.position] = 1;
-        }
+        double gap = begin_candidates(list);
         list.find_unproved(w_, rho_, marks_, places_);
-        candidates_ = working_.members;
-        double gap = working_.gap(), farthest = 0.0;
-        for (const WorkingRow& member : working_.members) {
-            farthest = std::max(farthest, std::abs(member.score - rho_));
-        }
-        auto see = [&](std::size_t k) {
-            const WorkingRow row = list.member(k);
-            gap += row.gap(rho_);
-            if (row.gap(rho_) > 0.0 || std::abs(row.score - rho_) < farthest || row.is_free()) {
-                candidates_.push_back(row);
-            }
-        };
         if (static_cast<double>(places_.size()) > too_many_unproved * static_cast<double>(list.size()) ||
             list.has_many_references()) {
             list.refer_to(w_);
             for (std::size_t k = 0; k < list.size(); ++k) {
                 if (!marks_[k]) {
-                    see(k);
+                    gap += see(list.member(k));
                 }
             }
             return gap;
@@ -246,20 +292,16 @@ class ActiveSet {
         for (const WorkingRow& member : working_.members) {
             list.set_score(member.position, member.score);
         }
-        rows_.with_view([&](const auto& view) {
-            for (const RowIndex k : places_) {
-                list.set_score(k, view.dot(list.row(k), w_.data()));
-            }
+        list.score(places_, w_, [&](RowIndex k, double score) {
+            list.set_score(k, score);
+            gap += see(list.member(k));
         });
-        for (const RowIndex k : places_) {
-            see(k);
-        }
         return gap;
     }
 
     // Free variables, the worst of those whose variables must rise and of those that must fall, and rows near the
     // offset, without which these would have nobody to pair with.
-    void choose_members(RowList<Rows>& list) {
+    void choose_members(const RowList<Rows>& list) {
         const auto near_rows = static_cast<std::ptrdiff_t>(working_size(list.size()));
         const std::ptrdiff_t most_wrong = std::max(near_rows, static_cast<std::ptrdiff_t>(list.size() / 64));
         const auto first = candidates_.begin();
@@ -343,8 +385,11 @@ class ActiveSet {
     double exact_dual(const RowList<Rows>& list) {
         std::vector<TwofoldSum> sums(w_.size());
         for (std::size_t k = 0; k < list.size(); ++k) {
-            if (list.alphas[k] != 0.0) {
-                rows_.for_each(list.row(k), [&](std::size_t j, double x) { sums[j].add_product(list.alphas[k], x); });
+            const double alpha = list.alphas[k];
+            if (alpha == 1.0) {  // the bound of most, and a product without an error
+                rows_.for_each(list.row(k), [&](std::size_t j, double x) { sums[j].add(x); });
+            } else if (alpha != 0.0) {
+                rows_.for_each(list.row(k), [&](std::size_t j, double x) { sums[j].add_product(alpha, x); });
             }
         }
         TwofoldSum value;
@@ -365,9 +410,11 @@ class ActiveSet {
     std::vector<RowIndex> places_;
     std::vector<unsigned char> marks_;
     std::vector<WorkingRow> candidates_;
-    double rho_ = 0.0;
+    double rho_ = 0.0, farthest_ = 0.0;
     double share_ = 0.0;  // of the weight of all rows that the variables have
-    double low_ = -infinity, high_ = infinity;
+    bool increase_ = false;
+    Range first_, near_;  // scores of the first working set, and of the rows that are looked at before all others
+    std::vector<RowIndex> near_places_;
     std::int64_t round_ = 0;
 };
 

@@ -18,45 +18,20 @@
 
 namespace maxmargin {
 
-// w.x_i; the sum of squares is |x_i|^2 where the indices of the row increase.
-template <class Value>
-double score_and_square(const CsrView<Value>& view, std::size_t i, const double* w, double& square, bool& increases) {
-    constexpr std::size_t long_row = 32;
-    const std::size_t first = view.starts[i], last = view.starts[i + 1];
-    if (last - first >= long_row) {
-        square = dense_squared_norm(view.values + first, last - first);
-        increases &= (view.indices + first).falls(last - first) == 0;
-        return view.dot(i, w);
-    }
-    double squares[2] = {0.0, 0.0};
-    std::size_t k = first;
-    bool falls = false;
-    for (; k + 2 < last; k += 2) {
-        const auto x = static_cast<double>(view.values[k]), y = static_cast<double>(view.values[k + 1]);
-        squares[0] += x * x;
-        squares[1] += y * y;
-        falls |= (view.indices[k] >= view.indices[k + 1]) | (view.indices[k + 1] >= view.indices[k + 2]);
-    }
-    for (; k < last; ++k) {
-        const auto x = static_cast<double>(view.values[k]);
-        squares[0] += x * x;
-        falls |= k + 1 < last && view.indices[k] >= view.indices[k + 1];
-    }
-    increases &= !falls;
-    square = squares[0] + squares[1];
-    return view.dot(i, w);
-}
-inline double score_and_square(const DenseView& view, std::size_t i, const double* w, double& square, bool&) {
-    square = view.squared_norm(i);
-    return view.dot(i, w);
-}
+// Scores from one to another.
+struct Range {
+    double low = -infinity, high = infinity;
+    bool holds(double score) const { return score >= low && score <= high; }
+    bool is_all() const { return low == -infinity && high == infinity; }
+};
 
 template <RowSource Rows>
 class RowList {
   public:
     // Every so many rows; those of weight zero take no part.
-    RowList(const OneClassState& state, const Rows& rows, std::size_t stride)
-        : state_(state), rows_(rows), stride_(stride), size_((rows.size() + stride - 1) / stride) {
+    // `increase` says whether the column indices of all rows do.
+    RowList(const OneClassState& state, const Rows& rows, std::size_t stride, bool increase)
+        : state_(state), rows_(rows), stride_(stride), increase_(increase), size_((rows.size() + stride - 1) / stride) {
         if (state.C.are_equal()) {
             total_ = static_cast<double>(size_) * state.C[0];
             return;
@@ -107,44 +82,63 @@ class RowList {
         scores_[k] = score;
         reference_of_[k] = static_cast<unsigned char>(references_.size() - 1);
     }
+    // body(place, score) of rows at `w`. They lie far apart, so that those to come are fetched ahead.
+    template <class Body>
+    void score(const std::vector<RowIndex>& places, const std::vector<double>& w, const Body& body) const {
+        rows_.with_view([&](const auto& view) {
+            for (std::size_t p = 0; p < places.size(); ++p) {
+                if (p + 2 * rows_ahead < places.size()) {
+                    view.prefetch_start(row(places[p + 2 * rows_ahead]));
+                    view.prefetch(row(places[p + rows_ahead]));
+                }
+                const double score = view.dot(row(places[p]), w.data());
+                require_numbers(score - score);
+                body(places[p], score);
+            }
+        });
+    }
     bool has_many_references() const { return references_.size() >= most_references; }
 
-    // All rows with a score below `low` get their bound, those above `high` zero. False, with nothing done, unless the
-    // sum s is met between: those of the places there are in `between`, by rising score, and fill up to s.
-    bool fill(double s, double low, double high, std::vector<RowIndex>& between) {
-        between.clear();
+    // All rows with a score below that of `between` get their bound, those above zero. False, with nothing done, unless
+    // the sum s is met between: those of the places there are in `places`, by rising score, and fill up to s. `near`
+    // are the places with a score within the wider range `around`.
+    bool fill(double s, Range between, Range around, std::vector<RowIndex>& places, std::vector<RowIndex>& near) {
+        places.clear();
+        near.clear();
         double below = 0.0, at = 0.0;
         with_bounds([&](const auto& bound) {
             for (std::size_t k = 0; k < size(); ++k) {
-                below += scores_[k] < low ? bound(k) : 0.0;
-                if (scores_[k] >= low && scores_[k] <= high) {
-                    between.push_back(static_cast<RowIndex>(k));
-                    at += bound(k);
+                below += scores_[k] < between.low ? bound(k) : 0.0;
+                if (around.holds(scores_[k])) {
+                    near.push_back(static_cast<RowIndex>(k));
+                    if (between.holds(scores_[k])) {
+                        places.push_back(static_cast<RowIndex>(k));
+                        at += bound(k);
+                    }
                 }
             }
         });
-        const bool is_all = low == -infinity && high == infinity;
-        if ((below > s || below + at < s || between.empty()) && !is_all) {
+        if ((below > s || below + at < s || places.empty()) && !between.is_all()) {
             return false;
         }
-        std::sort(between.begin(), between.end(), [this](RowIndex a, RowIndex b) {
+        std::sort(places.begin(), places.end(), [this](RowIndex a, RowIndex b) {
             return scores_[a] < scores_[b] || (scores_[a] == scores_[b] && a < b);
         });
         alphas.resize(size());
         with_bounds([&](const auto& bound) {
             for (std::size_t k = 0; k < size(); ++k) {
-                alphas[k] = scores_[k] < low ? bound(k) : 0.0;
+                alphas[k] = scores_[k] < between.low ? bound(k) : 0.0;
             }
         });
-        quantile_ = between.size() - 1;
-        for (std::size_t p = 0; p < between.size() && below < s; ++p) {
-            alphas[between[p]] = std::min(C(between[p]), s - below);
-            below += C(between[p]);
+        quantile_ = places.size() - 1;
+        for (std::size_t p = 0; p < places.size() && below < s; ++p) {
+            alphas[places[p]] = std::min(C(places[p]), s - below);
+            below += C(places[p]);
             quantile_ = p;
         }
         return true;
     }
-    // The place in `between` up to which rows were filled.
+    // The place in `places` up to which rows were filled.
     std::size_t quantile() const { return quantile_; }
 
     // The sum of a_i x_i.
@@ -208,7 +202,7 @@ class RowList {
         }
     }
 
-    static constexpr std::size_t most_references = 64;
+    static constexpr std::size_t most_references = 64, rows_ahead = 8;
     static constexpr double moves_to_come = 0.5;  // of the weights, beside the distance from their reference
 
     // w = factor * reference + d with |d| at most the radius.
@@ -263,25 +257,43 @@ class RowList {
         return !settled_w_.empty() && std::sqrt(square) <= move_ && std::abs(rho - settled_rho_) <= shift_;
     }
 
+    // Scores and lengths in one pass, a few rows at a time, so that their values are read from memory once.
     void measure() {
+        constexpr std::size_t few = 64;
+        double squares[few];
         lengths_.resize(size());
-        bool increases = true, ordinary = true;
-        mean_length_ = 0.0;
+        bool ordinary = increase_;
+        double sum = 0.0;
         rows_.with_view([&](const auto& view) {
-            for (std::size_t k = 0; k < size(); ++k) {
-                double square = 0.0;
-                scores_[k] = score_and_square(view, row(k), references_[0].data(), square, increases);
-                ordinary &= square <= largest_squared_norm;
-                lengths_[k] = round_up(square);
-                mean_length_ += static_cast<double>(lengths_[k]) / static_cast<double>(size());
+            const double* w = references_[0].data();
+            for (std::size_t first = 0; first < size(); first += few) {
+                const std::size_t count = std::min(few, size() - first);
+                for (std::size_t k = 0; k < count; ++k) {
+                    scores_[first + k] = view.dot(row(first + k), w);
+                }
+                if (list_.empty()) {
+                    view.squared_norms(row(first), stride_, count, squares);
+                } else {
+                    for (std::size_t k = 0; k < count; ++k) {
+                        view.squared_norms(row(first + k), 1, 1, squares + k);
+                    }
+                }
+                for (std::size_t k = 0; k < count; ++k) {
+                    ordinary &= squares[k] <= largest_squared_norm;
+                    lengths_[first + k] = round_up(squares[k]);
+                    sum += static_cast<double>(lengths_[first + k]);
+                }
             }
         });
-        if (!increases || !ordinary) {
-            const std::vector<double>& squares = state_.rows().squared_norms();  // throws unless they are numbers
+        if (!ordinary) {
+            const std::vector<double>& exact = state_.rows().squared_norms();  // throws unless they are numbers
+            sum = 0.0;
             for (std::size_t k = 0; k < size(); ++k) {
-                lengths_[k] = round_up(squares[row(k)]);
+                lengths_[k] = round_up(exact[row(k)]);
+                sum += static_cast<double>(lengths_[k]);
             }
         }
+        mean_length_ = sum / static_cast<double>(size());
     }
     static float round_up(double square) {
         return std::max(static_cast<float>(std::sqrt(square) * (1.0 + 1e-6)), std::numeric_limits<float>::min());
@@ -289,7 +301,9 @@ class RowList {
 
     const OneClassState& state_;
     const Rows& rows_;
-    std::size_t stride_, size_;
+    std::size_t stride_;
+    bool increase_;
+    std::size_t size_;
     std::vector<RowIndex> list_;  // empty where all rows have the same weight
     double total_ = 0.0;
     std::vector<std::vector<double>> references_;

@@ -44,6 +44,15 @@ class RowStarts {
     std::size_t operator[](std::size_t i) const {
         return narrow_ ? static_cast<std::size_t>(narrow_[i]) : static_cast<std::size_t>(wide_[i]);
     }
+    // body(starts), with their type.
+    template <class Body>
+    void with_type(const Body& body) const {
+        if (narrow_) {
+            body(narrow_);
+        } else {
+            body(wide_);
+        }
+    }
     void prefetch(std::size_t i) const {
         MAXMARGIN_PREFETCH(narrow_ ? static_cast<const void*>(narrow_ + i) : static_cast<const void*>(wide_ + i));
     }
@@ -112,6 +121,12 @@ struct CsrView {
         }
     }
 
+    // Of every `stride`-th of the rows from `first` on, whose indices must increase.
+    void squared_norms(std::size_t first, std::size_t stride, std::size_t count, double* squares) const {
+        starts.with_type(
+            [&](const auto* begin) { sparse_squared_norms(values, begin + first, stride, count, squares); });
+    }
+
     RowEntries<Value> entries(std::size_t i, RowBuffer& buffer) const {
         const std::size_t first = starts[i], own = starts[i + 1] - first;
         if (const auto* const j = indices.narrow()) {
@@ -156,6 +171,11 @@ struct DenseView {
     }
     double squared_norm(std::size_t i) const {
         return with_row(i, [&](auto* x) { return dense_squared_norm(x, columns); });
+    }
+    void squared_norms(std::size_t first, std::size_t stride, std::size_t count, double* squares) const {
+        for (std::size_t r = 0; r < count; ++r) {
+            squares[r] = squared_norm(first + r * stride);
+        }
     }
     RowEntries<double> entries(std::size_t i, RowBuffer& buffer) const;
     void prefetch_start(std::size_t) const {}
@@ -237,6 +257,7 @@ class CsrRows {
     // Rows may be unsorted and may repeat an index (the entries then add up, as in scipy): a plain sum of squares is
     // right only where indices increase.
     std::vector<double> squared_norms(Team* team = nullptr) const;
+    bool every_row_increases(Team* team = nullptr) const;
 
     bool equal(std::size_t i, std::size_t j) const;
 
@@ -251,8 +272,6 @@ class CsrRows {
     }
 
   private:
-    bool every_row_increases(Team* team) const;
-
     const void* values_;
     ColumnIndices indices_;
     RowStarts starts_;

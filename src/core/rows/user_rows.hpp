@@ -62,6 +62,8 @@ class UserRows : public RowKinds<UserRows> {
     std::vector<double> squared_norms(Team* team = nullptr) const {
         return with_kind([team](const auto& rows) { return rows.squared_norms(team); });
     }
+    // Whether the column indices of each row increase; dense rows have none that could not.
+    bool every_row_increases() const { return !sparse() || sparse()->every_row_increases(); }
     bool equal(std::size_t i, std::size_t j) const {
         return with_kind([&](const auto& rows) { return rows.equal(i, j); });
     }

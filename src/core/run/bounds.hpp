@@ -21,6 +21,14 @@ inline double relative_gap(double primal, double dual) {
     return std::max(primal - dual, 0.0) / std::max(std::abs(primal), std::numeric_limits<double>::min());
 }
 
+// Whether rounding errors are nobody's concern: up to a small share of the gap, or of a relative gap that is a small
+// one.
+inline constexpr double smallest_gap = 1e-8;
+inline bool is_harmless(double error, double primal, double dual, double small_gap = smallest_gap) {
+    constexpr double harmless = 1e-5;
+    return error <= harmless * std::max(primal - dual, small_gap * std::abs(primal));
+}
+
 template <class Variables>
 class Bounds {
   public:
