@@ -243,7 +243,7 @@ class JointDescent {
         if (checked.empty()) {
             return;
         }
-        next_check_ = epoch + 1 + epoch / 8;
+        next_check_ = epoch + 1 + epoch / 4;
         Lane losses{}, gaps{}, seen{}, sums{}, terms{}, squares{}, terms_squared{};
         rows_.with_view([&](const auto& rows) {
             for (const RowIndex i : all_) {
