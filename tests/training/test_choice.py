@@ -148,6 +148,56 @@ def test_what_is_proved_about_labels_is_true_for_every_C_between(multi_class, lo
             assert at_end.mean() > 0.9  # the proofs are not empty
 
 
+@pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize("C", [0.05, 1.0, 50.0])
+def test_the_curvature_of_rows_is_a_lower_bound_of_what_is_above_the_optimum(C, few, monkeypatch):
+    monkeypatch.setattr(curvature, "MOST_FEATURES", 512 if few else 0)
+    X, labels = noisy(2, rows=200, features=6)
+    problem = BinaryProblem(4.0 * X, 2 * labels - 1, C=C, loss="squared_hinge", bias=1.0)
+    exact, optimum = (lambda found: (found.weights.ravel(), found.certificate.dual))(solve(problem, tol=1e-13))
+    rows = np.hstack([problem.X, np.ones((len(labels), 1))])
+    rng = np.random.default_rng(0)
+    counted, by_distance = [], []
+    for size in np.geomspace(1e-4, 0.3, 30):
+        w = exact + size * rng.normal(size=exact.shape)
+        slack = 1.0 - problem.y * (rows @ w)
+        above = problem.primal(w) - optimum
+        gap = above * rng.uniform(1.0, 1.5)  # with any dual value below the optimum
+        far = float(np.sqrt(2.0 * gap))
+        unit = curvature.curved_rows(problem, problem.C / C, slack, far, gap, C)
+        d = w - exact
+        assert 0.5 * d @ d + C * unit @ (rows @ d) ** 2 <= above * (1 + 1e-6) + 1e-9
+        counted.append(np.count_nonzero(unit == 1.0))
+        by_distance.append(np.count_nonzero(slack > far * np.sqrt((rows**2).sum(axis=1))))
+    assert all(one >= other for one, other in zip(counted, by_distance, strict=True))
+    assert C < 1.0 or sum(counted) > 1.3 * sum(by_distance)  # rows whose own loss is above the gap
+
+
+@pytest.mark.parametrize("count", [5, 40])
+def test_whitened_rows_have_the_products_of_the_metric(count):
+    X, labels = noisy(2, rows=60, features=9)
+    problem = BinaryProblem(X, 2 * labels - 1, loss="squared_hinge", bias=2.0)
+    rows = np.hstack([X, np.full((60, 1), 2.0)])
+    scatter = Scatter()
+    for seed, C in ((0, 0.3), (1, 2.0)):
+        unit = np.random.default_rng(seed).uniform(size=60)
+        metric = np.eye(10) + 2.0 * C * rows.T @ (unit[:, np.newaxis] * rows)
+        parts = curvature.whitened(problem, np.arange(count), scatter.metric(problem, unit, C))
+        expected = rows[:count] @ np.linalg.solve(metric, rows[:count].T)
+        np.testing.assert_allclose(parts @ parts.T, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_products_of_rows_are_kept_only_for_those_that_are_still_open(monkeypatch):
+    monkeypatch.setattr(curvature, "MOST_OPEN", 12)
+    X, y = random_problem(seed=3)
+    problem = BinaryProblem(X, y, loss="squared_hinge")
+    products, rng = curvature.Products(), np.random.default_rng(0)
+    for _ in range(30):
+        rows = np.sort(rng.choice(60, size=rng.integers(1, 13), replace=False))
+        np.testing.assert_allclose(products.of(problem, rows), X[rows] @ X[rows].T, rtol=1e-5, atol=1e-5)
+        assert len(products._rows) <= 12
+
+
 def test_no_eigenvalue_is_above_the_bound_of_them():
     rng = np.random.default_rng(0)
     for rows in (1, 5, 60):

@@ -1,5 +1,7 @@
 """Cross-validation without copies, against training on the rows of each fold alone."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, ShuffleSplit
 
 from maxmargin import LinearRankSVM, LinearSVC, Matrix
+from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.ranking import NothingToRankError
 from maxmargin.training.cross_validation import (
     CrossValidation,
@@ -16,6 +19,7 @@ from maxmargin.training.cross_validation import (
     folds_of,
     group_fold_numbers,
 )
+from maxmargin.training.folds import FoldsBySweeps, fold_tasks, group_of
 from maxmargin.training.tasks import Classification, Ranking
 from tests.conftest import random_problem
 
@@ -209,3 +213,23 @@ def test_a_time_limit_ends_every_fold_with_bounds():
     assert not result.converged.any()
     assert np.all(np.isfinite(result.scores))
     assert np.all(np.isfinite(result.gaps))
+
+
+@pytest.mark.parametrize("factor", [1.0, 50.0])
+def test_folds_that_start_from_guessed_values_have_true_certificates(factor):
+    rng = np.random.default_rng(0)
+    X = sp.random(300, 5000, density=0.01, format="csr", random_state=0)
+    score = np.asarray(X[:, :2500].sum(axis=1)).ravel()
+    labels = (score + rng.normal(size=300) > np.median(score)).astype(np.intp)
+    task = Classification(X, labels, 2)
+    whole = task.solve(1.0, task.method("auto"), None, tol=1e-3).solutions[0]
+    tasks = fold_tasks(task, folds_of(fold_numbers(labels, 3, seed=0)))
+    group = group_of(tasks, task.method("auto"))
+    assert isinstance(group, FoldsBySweeps)
+    certificate = Certificate(whole.certificate.primal / factor, whole.certificate.dual * factor)
+    start = SimpleNamespace(alpha=whole.alpha, weights=whole.weights, certificate=certificate)
+    for own in group.begin(1.0, [[start]] * 3, ("dcd",), tol=1e-2):
+        (problem,), (found,) = own.problems, own.solutions
+        assert found.certificate.primal == pytest.approx(problem.primal(found.weights), rel=1e-9)
+        assert found.certificate.dual == pytest.approx(problem.dual(found.alpha), rel=1e-9)
+        assert found.certificate.gap <= 1e-2

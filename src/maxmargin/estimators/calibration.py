@@ -14,6 +14,7 @@ from sklearn.model_selection import check_cv
 from maxmargin.estimators.base import seed_of
 from maxmargin.estimators.multilabel import is_multilabel_target
 from maxmargin.models.calibration import CALIBRATIONS, Calibration, fit_calibration
+from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.losses import Floats
 from maxmargin.solvers.method import Method
 from maxmargin.solvers.threads import count_threads
@@ -71,6 +72,8 @@ class CalibrationMixin:
     coef_: Any
     intercept_: Floats
     dual_coef_: Any
+    primal_objective_: Any
+    dual_objective_: Any
     solver_used_: Any
     fit: Any
     _scores: Any
@@ -175,7 +178,11 @@ class CalibrationMixin:
         if self.multi_class == "ovr" and self.penalty == "l2" and measure_of(self.solver) is None:
             # Newton's method starts from weights, coordinate descent from variables.
             weights = np.column_stack([self.coef_, self.intercept_ / (task.bias or 1.0)])
-            starts = [SimpleNamespace(alpha=alpha, weights=own) for alpha, own in zip(starts, weights, strict=True)]
+            values = zip(np.atleast_1d(self.primal_objective_), np.atleast_1d(self.dual_objective_), strict=True)
+            starts = [
+                SimpleNamespace(alpha=alpha, weights=own, certificate=Certificate(float(primal), float(dual)))
+                for alpha, own, (primal, dual) in zip(starts, weights, values, strict=True)
+            ]
         held_out = np.full((len(labels), task.columns), np.nan)
         folds = list(check_cv(cv, labels, classifier=True).split(matrix.X, classes[labels], groups))
         tasks = [task.on(np.bincount(train, minlength=len(labels)).astype(np.float64)) for train, _ in folds]

@@ -25,7 +25,7 @@ from maxmargin.solvers.solve import Call, checked_limits
 #: How many problems a sweep serves (``joint_width`` in joint_kernels.hpp).
 WIDTH = 8
 #: With fewer problems than this the lanes are too empty, and with fewer folds, each of which is solved in few sweeps.
-FEWEST, FEWEST_FOLDS = 3, 4
+FEWEST, FEWEST_FOLDS = 3, 3
 #: Epochs of the joint descent, after which problems go on one by one.
 EPOCHS = 30
 

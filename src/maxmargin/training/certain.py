@@ -118,12 +118,12 @@ class CertainOfTwo(Certain):
             return
         w = self.solution.weights.ravel()
         scores = problem.matrix.scores(w[np.newaxis, :-1], problem.bias * w[-1:])[:, 0]
-        unit = curved_rows(problem, problem.C / self.C, 1.0 - problem.y * scores, self.radius + self.rounding)
+        slack = 1.0 - problem.y * scores - self.rounding * problem.matrix.lengths(problem.bias)
+        unit = curved_rows(problem, problem.C / self.C, slack, self.radius + self.rounding, self.gap, self.C)
         curvature = self.C / problem.loss.diagonal_times_C
         lengths = self.lengths[open_]
         if few_features(problem):
-            outer = curvature * scatter.outer(problem, unit)
-            parts = whitened(problem, self.rows[open_], np.eye(len(outer)) + outer)
+            parts = whitened(problem, self.rows[open_], scatter.metric(problem, unit, self.C))
             lengths = np.sqrt(np.einsum("ij,ij->i", parts, parts)) * (1.0 + FACTOR_ERROR)
         else:
             mean = Mean.of(problem, unit, curvature, scatter)

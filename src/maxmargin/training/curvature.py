@@ -13,20 +13,18 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 
 from maxmargin._core import outer_sums, row_sums
 from maxmargin.problems.losses import Floats
 from maxmargin.training.balls import TINY, dot
 
 #: The curvature of losses is used for at most so many features.
-MOST_FEATURES = 512
-#: With more features and more open rows than this, each has to be proved by itself.
+MOST_FEATURES = 1024
+#: With more features and more open rows than this, each has to be proved by itself; of so many products are kept.
 MOST_OPEN = 768
 #: Larger products are not kept; the eigenvalue is then only known to be below the second number.
 LARGEST_PRODUCT, UNKNOWN = 1e37, 1e300
-#: The products of at most so many rows of a fold are kept.
-MOST_KEPT = 1536
 #: Steps of the power iteration for an eigenvalue, and by how much the guess is raised until it is above all of them.
 POWERS, GUESS = 12, 1.04
 #: Square roots of the shares of curvature that rows may have, from the smallest.
@@ -42,29 +40,38 @@ def few_features(problem: Any) -> bool:
     return bool(problem.shape[1] <= MOST_FEATURES)
 
 
-def curved_rows(problem: Any, unit: Floats, slack: Floats, far: float) -> Floats:
-    """The weights of rows times the shares of their curvature that are certain.
+def curved_rows(problem: Any, unit: Floats, slack: Floats, far: float, gap: float, C: float) -> Floats:
+    """The weights of rows times the shares of their curvature that are certain, at a C and all larger ones.
 
-    The slacks at the optimum differ from ``slack``, or from larger ones, by at most ``far |x|``. Where that leaves a
-    slack positive, ``l(z) - l(z*) - l'(z*) (z - z*)`` is all of ``l''/2 (z - z*)^2``; if not, it is at least
-    ``l''/2 slack^2``, which is the share ``(slack / (far |x|))^2`` of it. Shares are rounded down, so that they change
-    rarely from one C to the next.
+    ``unit`` are the weights of rows per unit of C, ``far`` and ``gap`` the largest distance to the optimum and the
+    largest ``P - D``, and the slacks of the weights are at least ``slack``. Let ``d = z - z*`` be what a slack differs
+    by. If there is a slack at the optimum as well, ``l(z) - l(z*) - l'(z*) (z - z*)`` is all of ``l''/2 d^2``. If not,
+    it is at least ``l''/2 z^2``, and ``z <= |d| <= far |x|``, so that this is the share ``(z / (far |x|))^2`` of it at
+    least. That is impossible where the row's own loss and ``(z / |x|)^2/2``, what the weights have to move by, are more
+    than the gap together. Shares are rounded down, so that they change rarely from one C to the next.
     """
     if problem.loss.lower_per_C != 0.0:
         return unit  # least squares are curved everywhere
-    positive, width = np.maximum(slack, 0.0), far * problem.matrix.lengths(problem.bias)
+    lengths = problem.matrix.lengths(problem.bias)
+    positive, width = np.maximum(slack, 0.0), far * lengths
     part = np.divide(positive, width, out=np.sign(positive), where=positive < width)
+    squares = lengths**2
+    part[positive**2 * (C / problem.loss.diagonal_times_C * unit * squares + 1.0) > 2.0 * gap * squares] = 1.0
     if few_features(problem):
         return np.where(part >= 1.0, unit, 0.0)
     return np.asarray(unit * np.append(0.0, STEPS**2)[np.searchsorted(STEPS, part, side="right")])
 
 
 def whitened(problem: Any, rows: Any, metric: Floats) -> Floats:
-    """Rows as vectors whose products are ``x' M^-1 z``."""
+    """Rows as vectors whose products are ``x' M^-1 z``; the lower triangle of ``M`` is overwritten."""
     chosen = problem.X[rows]
     dense = chosen.toarray() if hasattr(chosen, "toarray") else np.asarray(chosen)
     dense = np.hstack([dense.astype(np.float64, copy=False), np.full((len(dense), 1), problem.bias)])
-    return np.asarray(dense @ inverse_factor(metric).T)
+    if len(dense) > len(metric):
+        return np.asarray(dense @ inverse_factor(metric).T)
+    # In Fortran's order the lower triangle is the upper one, whose transpose is the factor.
+    upper = cholesky(metric.T, lower=False, overwrite_a=True, check_finite=False)
+    return np.asarray(solve_triangular(upper, dense.T, trans="T", check_finite=False).T)
 
 
 def most_right(scores: Floats, largest: float, square: Any) -> Any:
@@ -119,8 +126,9 @@ class Products:
     def of(self, problem: Any, rows: Any) -> Any:
         """The matrix of ``x.z`` over rows, without the constant column."""
         missing = np.setdiff1d(rows, self._rows, assume_unique=True)
-        if len(self._rows) + len(missing) > MOST_KEPT:
-            self._rows, self._matrix, missing = self._rows[:0], self._matrix[:0, :0], rows
+        if len(self._rows) + len(missing) > MOST_OPEN:
+            kept = np.flatnonzero(np.isin(self._rows, rows))
+            self._rows, self._matrix = self._rows[kept], self._matrix[np.ix_(kept, kept)]
         if len(missing) > 0:
             known = len(self._rows)
             self._rows = np.concatenate([self._rows, missing])
@@ -167,11 +175,13 @@ class Scatter:
         self._unit = unit
         return change
 
-    def outer(self, problem: Any, unit: Floats) -> Floats:
-        """``sum_i c_i x_i x_i'``."""
+    def metric(self, problem: Any, unit: Floats, C: float) -> Floats:
+        """``M = I + C l'' sum_i c_i x_i x_i'``, its lower triangle."""
         change = self._change(unit, (problem.shape[1] + 1,) * 2)
         self._sum += outer_sums(problem.matrix.rows, change, problem.bias)
-        return self._sum
+        matrix = self._sum * (C / problem.loss.diagonal_times_C)
+        matrix.flat[:: len(matrix) + 1] += 1.0
+        return np.asarray(matrix)
 
     def mean(self, problem: Any, unit: Floats) -> Floats:
         """``sum_i c_i x_i / sum_i c_i``."""
@@ -185,10 +195,13 @@ class Scatter:
     def add(scatters: Sequence[Scatter], problem: Any, units: Sequence[Floats]) -> None:
         """The sums ``sum_i c_i x_i`` of several folds, in one pass."""
         changes = [own._change(unit, (problem.shape[1],)) for own, unit in zip(scatters, units, strict=True)]
-        sums = (
-            problem.X.T @ np.stack(changes, axis=1) if len(changes) > 1 else [row_sums(problem.matrix.rows, *changes)]
-        )
-        for own, found in zip(scatters, np.transpose(sums) if len(changes) > 1 else sums, strict=True):
+        if len(changes) == 1:
+            scatters[0]._sum += row_sums(problem.matrix.rows, *changes)
+            return
+        rows = np.flatnonzero(np.any(changes, axis=0))
+        X = problem.X if 2 * len(rows) > problem.shape[0] else problem.X[rows]
+        chosen = slice(None) if X is problem.X else rows
+        for own, found in zip(scatters, (X.T @ np.stack([own[chosen] for own in changes], axis=1)).T, strict=True):
             own._sum += found
 
 

@@ -82,8 +82,10 @@ class Proofs:
             return None
         # The slack of a mixture is at least the smaller one of its ends.
         slack = 1.0 - np.maximum(problem.y * pair.left.scores, problem.y * pair.right.scores)
-        far = float(pair.cells(low, high).far.max()) + self._rounding
-        return curved_rows(problem, problem.C / pair.left.C, slack, far)
+        slack -= self._rounding * problem.matrix.lengths(problem.bias)
+        cells = pair.cells(low, high)
+        far = float(cells.far.max()) + self._rounding
+        return curved_rows(problem, problem.C / pair.left.C, slack, far, float(cells.gap.max()), float(low.min()))
 
     def sharpen(
         self, low: Floats, high: Floats, scatter: Scatter, spare: float = np.inf, unit: Floats | None = None
@@ -105,8 +107,7 @@ class Proofs:
             self._lengths = self._mean.shortened(self._lengths, self._by_mean)
         open_ = np.flatnonzero(self.wrong_by(low, high).min(axis=0) <= 1.0)
         if few:
-            outer = scatter.outer(problem, unit) / problem.loss.diagonal_times_C
-            parts = whitened(problem, self._rows[open_], np.eye(len(outer)) + first * outer)
+            parts = whitened(problem, self._rows[open_], scatter.metric(problem, unit, first))
             lengths = np.sqrt(np.einsum("ij,ij->i", parts, parts)) * (1.0 + FACTOR_ERROR)
             self._metric = Metric(open_, np.maximum(lengths, TINY))
             left = self.wrong_by(low, high).min(axis=0)[open_] <= 1.0

@@ -247,9 +247,12 @@ class Between:
             missing = errors < needed - ROUNDING
             lowest = min(lowest, float(np.min(errors if ended else errors[~missing], initial=1.0)))
             if ended or not missing.any():
+                reach = self._reach(float(middle_of(self.left.C, self.right.C)), needed)
+                # By how much larger the balls might have been.
+                spare = max(reach / self.distance, 1.0) ** GROWTH
                 for fold, own in enumerate(self.proofs):
-                    self.proving.radii[fold] = np.inf if own is None else own.largest_radius(low, high)
-                return lowest, None, self._reach(float(middle_of(self.left.C, self.right.C)), needed)
+                    self.proving.radii[fold] = np.inf if own is None else spare * own.largest_radius(low, high)
+                return lowest, None, reach
             low, high = low[missing], high[missing]
             middle = middle_of(low, high)
             errors = self.proved(middle, middle)

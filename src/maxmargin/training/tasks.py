@@ -135,6 +135,7 @@ class Classification:
         self.penalty, self.weights, self.class_weight = penalty, weights, class_weight
         self.classes = np.arange(n_classes) if classes is None else classes
         self._unit = row_weights(1.0, class_weight, self.classes, labels, weights)
+        self._last: tuple[float, BinaryProblem] | None = None  # the problem that was made last, and its C
         # A class without rows, as in a fold that misses a rare one, is no part of the training.
         present = np.bincount(labels, weights=weights, minlength=n_classes) > 0
         self.present = np.flatnonzero(present)
@@ -171,6 +172,8 @@ class Classification:
         """The one problem of two classes; None where there are several or none."""
         if self.multi_class != "ovr" or self.n_classes != 2 or len(self.present) != 2:
             return None
+        if self._last is not None and self._last[0] == C:
+            return self._last[1]
         problem: BinaryProblem = make_problem(
             self.matrix,
             self._labels,
@@ -183,6 +186,7 @@ class Classification:
             penalize_bias=self.penalize_bias,
             penalty=self.penalty,
         )
+        self._last = C, problem
         return problem
 
     def solve(self, C: float, solver: Method, starts: Sequence[Any] | None, **options: Any) -> Solved:
