@@ -1,5 +1,6 @@
 """Bounds of the optimum's scores and certified choices of C, against solutions that are as good as exact."""
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy.sparse import diags, hstack
 from scipy.sparse import random as sparse_random
 from sklearn.datasets import load_digits, load_iris
 
-from maxmargin import BinaryProblem, LinearRankSVM, LinearSVC, solve
+from maxmargin import BinaryProblem, LinearRankSVM, LinearSVC, LinearSVCCV, solve
 from maxmargin.training import curvature, range_choice
 from maxmargin.training.balls import Pair, Seen, score_together
 from maxmargin.training.choice import choose_on_grid
@@ -185,6 +186,53 @@ def test_whitened_rows_have_the_products_of_the_metric(count):
         parts = curvature.whitened(problem, np.arange(count), scatter.metric(problem, unit, C))
         expected = rows[:count] @ np.linalg.solve(metric, rows[:count].T)
         np.testing.assert_allclose(parts @ parts.T, expected, rtol=1e-9, atol=1e-12)
+
+
+def exact_square(metric, row):
+    """``x' M^-1 x`` in rational numbers, by elimination."""
+    size = len(row)
+    rows = [[Fraction(value) for value in line] + [Fraction(x)] for line, x in zip(metric, row, strict=True)]
+    for k in range(size):
+        for line in rows[k + 1 :]:
+            share = line[k] / rows[k][k]
+            line[:] = [a - share * b for a, b in zip(line, rows[k], strict=True)]
+    found = [Fraction(0)] * size
+    for k in reversed(range(size)):
+        found[k] = (rows[k][-1] - sum(rows[k][j] * found[j] for j in range(k + 1, size))) / rows[k][k]
+    return sum(x * y for x, y in zip(map(Fraction, row), found, strict=True))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e7, 1e10])
+def test_lengths_are_never_understated_where_rows_are_long(scale):
+    rng = np.random.default_rng(7)
+    X = scale * rng.normal(size=(12, 3))
+    X[:, 2] = X[:, 1]  # a direction without curvature
+    problem = BinaryProblem(X, np.where(rng.random(12) > 0.5, 1, -1), loss="squared_hinge", bias=1.0)
+    unit, C = rng.uniform(size=12), 10.0
+    rows = [[Fraction(value) for value in (*row, 1.0)] for row in X]
+    pairs = list(zip(map(Fraction, unit), rows, strict=True))
+    own = [[sum(c * x[i] * x[j] for c, x in pairs) for j in range(4)] for i in range(4)]
+    exact = [[int(i == j) + 20 * own[i][j] for j in range(4)] for i in range(4)]
+    scatter = Scatter()
+    scatter.metric(problem, 100.0 * unit, C)  # leaves its rounding errors behind
+    some = np.arange(3)
+    parts = curvature.whitened(problem, some, scatter.metric(problem, unit, C))
+    squares = (parts**2).sum(axis=1) * (1.0 + curvature.FACTOR_ERROR) ** 2
+    for k in some:
+        assert squares[k] >= exact_square(exact, rows[k])
+
+
+@pytest.mark.parametrize("options", [{"tol": "auto"}, {"cv_tol": 0.05}])
+@pytest.mark.parametrize("seed", [9, 27, 29, 33])
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+def test_long_rows_and_a_large_C_end_without_an_error(options, seed):
+    rng = np.random.default_rng(seed)
+    features = 2 + seed % 8
+    X = 1e6 * rng.normal(size=(60, features)) * 10.0 ** rng.uniform(-2, 0, size=features)
+    X[:, -1] = X[:, 0]
+    y = np.where(X[:, 0] + 1e6 * rng.normal(size=60) > 0, 1, -1)
+    model = LinearSVCCV(Cs=[1e4, 1e5, 1e6], cv=3, time_limit=3.0, **options).fit(X, y)
+    assert 1e4 <= model.C_ <= 1e6
 
 
 def test_products_of_rows_are_kept_only_for_those_that_are_still_open(monkeypatch):

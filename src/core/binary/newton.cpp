@@ -377,7 +377,7 @@ class Newton {
         // The terms of a sum; those of far rows were added up chunk by chunk as they came.
         const std::size_t far = near_.far_C() > 0.0 ? problem_.size() / near_.collected_chunks() : 0;
         const double summed = static_cast<double>(block + blocks + chunks.count() + far);
-        state_.bounds.offer_weights(now.primal, w, epsilon * (4.0 * moved + summed * losses));
+        state_.bounds.offer_weights(now.primal, w, epsilon * (4.0 * moved + summed * std::abs(losses)));
         if (feasible) {
             now.dual = alphas - (smoothing_ ? 0.0 : terms) - conjugate;
             now.smooth_gap = (value + smooth_losses) - (alphas - terms - conjugate);

@@ -13,6 +13,8 @@ namespace {
 
 // The share of the tolerance that is a small gap, and errors that are not seen in a value.
 constexpr double share_of_tol = 1e-2, unseen = 1e-10;
+// Of both values, by how much no rounding puts the dual above the primal one.
+constexpr double impossible = 1e-3;
 constexpr std::size_t cheap = 5'000;  // stored values
 
 // How far the slack of a row is outside of the tube, with its sign.
@@ -167,7 +169,9 @@ void BinaryState::verify(Team* team, double tol) {
         const double length = 2.0 * std::sqrt(2.0 * std::max(primal, 0.0)), constant = std::abs(bias.value) * length;
         const double error = visit(
             [&](const auto& problem) { return rounding_error(problem, bounds.variables(), length, constant, team); });
-        if (dual >= 0.0 && is_harmless(error + offered_error, primal, dual, small_gap)) {
+        // Bounds that contradict each other, or an error below zero, come from rows that have changed.
+        const bool possible = dual >= 0.0 && offered_error >= 0.0 && primal >= dual - (error + offered_error);
+        if (possible && is_harmless(error + offered_error, primal, dual, small_gap)) {
             bounds.correct(primal, dual);
             return;
         }
@@ -197,6 +201,10 @@ void BinaryState::verify(Team* team, double tol) {
         if (!std::isfinite(primal) || !std::isfinite(dual)) {
             problem.assign(before);
             throw std::invalid_argument("the objective is no longer a finite number: X was changed during the fit");
+        }
+        if (dual - primal > impossible * std::max(std::abs(primal), std::abs(dual))) {
+            problem.assign(before);
+            throw std::invalid_argument("the dual value is above the primal value: X was changed during the fit");
         }
         if (bias.free) {
             // What is left of the imbalance is not feasible, and counts by the bias.

@@ -34,11 +34,11 @@ class PyRun {
         {
             nb::gil_scoped_release unlocked;
             std::optional<Team> team;
+            const Dismissal dismissal{*monitor_};
             if (threads_ > 1) {
                 monitor_->work_with(&team.emplace(threads_));
             }
             outcome = monitor_->look() ? Outcome{monitor_->exit(), 0} : method(*monitor_);
-            monitor_->work_with(nullptr);
         }
         end_stage(outcome);
         return outcome.exit;
@@ -59,6 +59,12 @@ class PyRun {
     double check_seconds() const { return monitor_->check_seconds(); }
 
   private:
+    // However a stage ends, nobody is given its team after it.
+    struct Dismissal {
+        Monitor& monitor;
+        ~Dismissal() { monitor.work_with(nullptr); }
+    };
+
     template <class Ask>
     bool with_python(const Ask& ask);
 

@@ -37,13 +37,16 @@ class ScoreSorter {
         team_ = n < worth_sharing ? nullptr : team;
         parts_ = team_ == nullptr ? 1 : std::min(parts_per_thread * team_->size(), most_parts);
         counts_.resize(parts_);
-        spread(scores, n);
+        if (!spread(scores, n)) {
+            return entries_;
+        }
         for (const unsigned bits : {0U, 11U, 22U}) {
             pass(bits);
         }
-        std::array<std::size_t, most_parts + 1> firsts;
-        for (std::size_t part = 0; part <= parts_; ++part) {
-            firsts[part] = after_equals(begin_of(part));
+        std::array<std::size_t, most_parts + 1> firsts{};
+        for (std::size_t part = 1; part <= parts_; ++part) {
+            const std::size_t begin = begin_of(part);
+            firsts[part] = firsts[part - 1] >= begin ? firsts[part - 1] : after_equals(begin);
         }
         for_all(team_, parts_, [&](std::size_t part) { sort_equal_keys(scores, firsts[part], firsts[part + 1]); });
         return entries_;
@@ -57,8 +60,9 @@ class ScoreSorter {
     static std::uint32_t digit(std::uint32_t key, unsigned bits) { return (key >> bits) & (digits - 1); }
     std::size_t begin_of(std::size_t part) const { return entries_.size() * part / parts_; }
 
-    // The keys. The map to keys never turns the order around, rounding included.
-    void spread(const double* scores, std::size_t n) {
+    // The keys. The map to keys never turns the order around, rounding included. False if all scores are equal, and
+    // the entries so sorted already.
+    bool spread(const double* scores, std::size_t n) {
         std::array<double, most_parts> lowest, highest;
         for_all(team_, parts_, [&](std::size_t part) {
             const auto [low, high] = std::minmax_element(scores + begin_of(part), scores + begin_of(part + 1));
@@ -75,6 +79,7 @@ class ScoreSorter {
                                static_cast<std::uint32_t>(i)};
             }
         });
+        return last > first;
     }
 
     // Sorts by one digit, and leaves entries of the same digit in their order.

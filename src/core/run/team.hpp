@@ -22,6 +22,7 @@ class Team {
   public:
     // With fewer threads than asked for where the system has no more.
     explicit Team(std::size_t size) {
+        threads_.reserve(size > 1 ? size - 1 : 0);
         try {
             for (std::size_t member = 1; member < size; ++member) {
                 threads_.emplace_back([this, member] { serve(member); });

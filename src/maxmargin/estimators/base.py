@@ -312,6 +312,11 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
         if blocks.feature_names is not None:
             self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
 
+    @property
+    def _final_tol(self) -> float:
+        """What the fit of the model itself is to reach."""
+        return float(self.tol)
+
     def _warn_unless_converged(self, training: Training | None, X: Any) -> None:
         """Say what the fit fell short of, and name columns on different scales unless ``X`` is None."""
         if training is None or training.converged:
@@ -325,7 +330,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator):
             "time_limit": f"raise time_limit (now {self.time_limit} s)",
         }
         scales = None if X is None else describe_scales(X, None if names is None else list(names))
-        text = describe_shortfall(exit_, certificate, self.tol, limits, scales)
+        text = describe_shortfall(exit_, certificate, self._final_tol, limits, scales)
         if text is not None:
             # The level is that of the user's line: past this method, fit and its two decorators.
             warnings.warn(text, ConvergenceWarning, stacklevel=5)

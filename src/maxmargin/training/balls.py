@@ -83,7 +83,8 @@ class Point(NamedTuple):
         linear = (dual + 0.5 * quadratic + 0.5 * C * C * vv) / C
         rounding = 16 * EPSILON * (ww + C * C * vv + quadratic + abs(primal) + abs(dual))
         lost = (float(safe_gap(primal, dual)) - max(primal - dual, 0.0) + rounding) / C
-        beta = solution.alpha / C if quadratic > 0.0 else None
+        curved = not isinstance(problem, MulticlassProblem) and problem.loss.is_curved
+        beta = solution.alpha / C if curved else None
         return cls(problem, C, w, v, scores, beta, (primal - 0.5 * ww) / C, quadratic / C, linear, lost)
 
 

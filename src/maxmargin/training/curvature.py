@@ -17,7 +17,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from maxmargin._core import outer_sums, row_sums
 from maxmargin.problems.losses import Floats
-from maxmargin.training.balls import TINY, dot
+from maxmargin.training.balls import EPSILON, TINY, dot
 
 #: The curvature of losses is used for at most so many features.
 MOST_FEATURES = 1024
@@ -31,6 +31,9 @@ POWERS, GUESS = 12, 1.04
 STEPS = 2.0 ** np.arange(-16, 1)
 #: A factorisation has at most this relative error.
 FACTOR_ERROR = 1e-6
+#: What sums over rows and a factorisation lose of ``M`` is at most so many roundings of its trace, for each column. No
+#: more curvature is used than may be lost with this much of the identity.
+ROUNDINGS, MOST_LOST = 16.0, 0.5
 #: That of a number in single precision, and the size of those that are too small for it.
 SINGLE, SMALLEST_SINGLE = float(np.finfo(np.float32).eps), 1e-37
 
@@ -55,8 +58,10 @@ def curved_rows(problem: Any, unit: Floats, slack: Floats, far: float, gap: floa
     lengths = problem.matrix.lengths(problem.bias)
     positive, width = np.maximum(slack, 0.0), far * lengths
     part = np.divide(positive, width, out=np.sign(positive), where=positive < width)
-    squares = lengths**2
-    part[positive**2 * (C / problem.loss.diagonal_times_C * unit * squares + 1.0) > 2.0 * gap * squares] = 1.0
+    with np.errstate(over="ignore", invalid="ignore"):  # rows so long that nothing is known of them
+        squares = lengths**2
+        own = positive**2 * (C / problem.loss.diagonal_times_C * unit * squares + 1.0)
+        part[own > 2.0 * gap * squares] = 1.0
     if few_features(problem):
         return np.where(part >= 1.0, unit, 0.0)
     return np.asarray(unit * np.append(0.0, STEPS**2)[np.searchsorted(STEPS, part, side="right")])
@@ -167,6 +172,7 @@ class Scatter:
         self.products = Products()
         self._unit: Floats | None = None
         self._sum: Floats
+        self._largest = 0.0
 
     def _change(self, unit: Floats, shape: tuple[int, ...]) -> Floats:
         if self._unit is None:
@@ -176,11 +182,22 @@ class Scatter:
         return change
 
     def metric(self, problem: Any, unit: Floats, C: float) -> Floats:
-        """``M = I + C l'' sum_i c_i x_i x_i'``, its lower triangle."""
+        """``M = I + C l'' sum_i c_i x_i x_i'``, its lower triangle, less what roundings may have added to it.
+
+        The sum has rounding errors of all rows that were ever in it. Where they and those of a factorisation may be as
+        large as the identity, less of the curvature is taken, which is true as well.
+        """
         change = self._change(unit, (problem.shape[1] + 1,) * 2)
         self._sum += outer_sums(problem.matrix.rows, change, problem.bias)
-        matrix = self._sum * (C / problem.loss.diagonal_times_C)
-        matrix.flat[:: len(matrix) + 1] += 1.0
+        self._largest = max(self._largest, float(np.trace(self._sum)))
+        factor = C / problem.loss.diagonal_times_C
+        lost = ROUNDINGS * EPSILON * len(self._sum) * (1.0 + factor * self._largest)
+        if not np.isfinite(lost):
+            return np.eye(len(self._sum))
+        if lost > MOST_LOST:
+            factor, lost = factor * MOST_LOST / lost, MOST_LOST
+        matrix = self._sum * (factor / (1.0 + lost))
+        matrix.flat[:: len(matrix) + 1] += 1.0 / (1.0 + lost)
         return np.asarray(matrix)
 
     def mean(self, problem: Any, unit: Floats) -> Floats:

@@ -172,8 +172,9 @@ class Classification:
         """The one problem of two classes; None where there are several or none."""
         if self.multi_class != "ovr" or self.n_classes != 2 or len(self.present) != 2:
             return None
-        if self._last is not None and self._last[0] == C:
-            return self._last[1]
+        last = self._last  # another thread may replace it
+        if last is not None and last[0] == C:
+            return last[1]
         problem: BinaryProblem = make_problem(
             self.matrix,
             self._labels,
