@@ -4,7 +4,10 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
+
+from maxmargin import BinaryProblem, solve
 
 #: What every program below begins with: small data, and the problems of one kind over them.
 PROBLEMS = textwrap.dedent(
@@ -249,3 +252,30 @@ def test_data_changed_under_problems_side_by_side_end_in_an_error_or_in_finite_n
 @pytest.mark.parametrize("kind", KINDS)
 def test_data_changed_by_another_thread_end_in_an_error_or_in_finite_numbers_in_time(kind):
     run(BY_A_THREAD, kind)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("report", [1, 2, 3])
+def test_bounds_of_newton_are_not_below_zero_where_a_callback_changes_many_rows(loss, report):
+    rng = np.random.default_rng(report)
+    X = rng.normal(size=(30_000, 12))
+    y = np.where(X[:, 0] + rng.normal(size=30_000) > 0, 1, -1)
+    seen = []
+
+    def change(found, _):
+        seen.append(found)
+        if len(seen) == report:
+            X[rng.integers(0, 30_000, 500), rng.integers(0, 12, 500)] = 1e8
+
+    problem = BinaryProblem(X, y, 1.0, loss=loss)
+    told, certificate = "", None
+    try:
+        solution = solve(problem, "newton", tol=1e-9, callback=change, report_passes=0.01, time_limit=5.0)
+        certificate = solution.certificate
+    except ValueError as error:
+        told = str(error)
+    assert len(seen) >= report
+    if certificate is None:
+        assert "X was changed during the fit" in told
+    else:
+        assert 0.0 <= certificate.dual <= certificate.primal <= 30_000.0
