@@ -35,6 +35,7 @@ from maxmargin.dask.cluster import DaskBlocks
 SETS = ("imdb", "blogs150k", "covtype")
 LOSSES = ("squared_hinge", "hinge")
 BLOCKS = (8, 32)
+GRID = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 
 
 @contextmanager
@@ -185,10 +186,6 @@ def spark(sets: list[str]) -> None:
         ]
         frame = session.createDataFrame(rows, ["label", "features"]).repartition(8).cache()
         frame.count()
-        with cluster():
-            begin = time.perf_counter()
-            ours = LinearSVC("hinge", fit_intercept=False).fit(*blocks_of(X, y, 8))
-            own = time.perf_counter() - begin
         # Spark minimises the mean loss plus regParam / 2 |w|^2.
         model = SparkSVC(regParam=1.0 / len(y), standardization=False, fitIntercept=False, maxIter=1000, tol=1e-6)
         begin = time.perf_counter()
@@ -196,9 +193,17 @@ def spark(sets: list[str]) -> None:
         other = time.perf_counter() - begin
         problem = BinaryProblem(X, y, 1.0, loss="hinge")
         value = problem.primal(np.append(theirs.coefficients.toArray(), 0.0))
+        with cluster():
+            for tol in GRID:  # as a user would stop it, at Spark's objective or a lower one
+                begin = time.perf_counter()
+                ours = LinearSVC("hinge", fit_intercept=False, tol=tol, max_iter=1000).fit(*blocks_of(X, y, 8))
+                own = time.perf_counter() - begin
+                if ours.primal_objective_ <= value:
+                    break
         print(
             f"{name}: ours {own:.1f} s, objective {ours.primal_objective_:.6g}; Spark {other:.1f} s, objective "
-            f"{value:.6g}; {other / own:.1f}x"
+            f"{value:.6g}; {other / own:.1f}x" + ("" if ours.primal_objective_ <= value else ", not at its objective"),
+            flush=True,
         )
 
 
